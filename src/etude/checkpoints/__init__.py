@@ -1,0 +1,1 @@
+"""The one format in which a policy lies on disk."""

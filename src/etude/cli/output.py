@@ -1,0 +1,154 @@
+"""Results as people and programs read them."""
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from rich.cells import cell_len
+
+from etude.cli.texts import CATALOGUES, duration
+
+SCHEMA_VERSION = 1
+NO_RATE = "-"
+"""Stands where nothing was tried; zero episodes have no rate."""
+
+
+def json_text(result: object) -> str:
+    """Return the one JSON object that a command prints with --json."""
+    fields = plain(result)
+    return json.dumps(
+        {"schema_version": SCHEMA_VERSION, **fields}, ensure_ascii=False, allow_nan=False
+    )
+
+
+def plain(result: object) -> dict[str, Any]:
+    """Return what a command got back as JSON fields: a mapping, or a dataclass of ours."""
+    if isinstance(result, Mapping):
+        return {str(key): _plain(item) for key, item in cast("Mapping[str, Any]", result).items()}
+    to_json = getattr(result, "to_json", None)
+    if to_json is not None:
+        return plain(to_json())
+    fields = dataclasses.fields(cast("Any", result))
+    return {field.name: _plain(getattr(result, field.name)) for field in fields}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        # JSON has no NaN; a number that is none is not there.
+        return None
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in cast("Sequence[Any]", value)]
+    if isinstance(value, Mapping) or dataclasses.is_dataclass(value):
+        return plain(cast("object", value))
+    return value
+
+
+def fields_text(fields: Mapping[str, Any], indent: str = "") -> str:
+    """Return plain fields one a line, nested ones indented."""
+    lines: list[str] = []
+    for name, value in fields.items():
+        label = name.replace("_", " ")
+        if isinstance(value, Mapping):
+            nested = cast("Mapping[str, Any]", value)
+            lines += [f"{indent}{label}:", fields_text(nested, indent + "  ")]
+        elif isinstance(value, list):
+            items = ", ".join(str(item) for item in cast("list[Any]", value))
+            lines.append(f"{indent}{label}: {items or NO_RATE}")
+        else:
+            lines.append(f"{indent}{label}: {NO_RATE if value is None else value}")
+    return "\n".join(line for line in lines if line)
+
+
+def success_text(result: Mapping[str, Any], language: str) -> str:
+    """Return the table of tasks, lowest last, and the summary below it.
+
+    Args:
+        result: What an evaluation or a run returned as JSON: `success`, and `per_task` if known.
+    """
+    text = CATALOGUES[language]
+    tasks: list[Mapping[str, Any]] = list(result.get("per_task", []))
+    parts = [_task_table(tasks, text)] if tasks else []
+    parts.append("\n".join(_summary(result, tasks, text)))
+    lines: list[str] = []
+    if result.get("report"):
+        lines.append(text["report_at"].format(path=result["report"]))
+    if result.get("seconds") is not None:
+        lines.append(text["took"].format(seconds=duration(language, result["seconds"])))
+    return "\n\n".join(parts + (["\n".join(lines)] if lines else []))
+
+
+def percent(rate: float | None) -> str:
+    """Return a rate in per cent, or a mark where there is none."""
+    return NO_RATE if rate is None else f"{100 * rate:.1f} %"
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return NO_RATE if low is None or high is None else f"{100 * low:.1f} - {100 * high:.1f}"
+
+
+def _task_table(tasks: Sequence[Mapping[str, Any]], text: Mapping[str, str]) -> str:
+    order = sorted(tasks, key=lambda task: (-_sortable(task["rate"]), str(task["name"])))
+    rows = [[text[name] for name in ("task", "group", "solved", "rate", "interval")]]
+    for task in order:
+        rated = task["rate"] is not None
+        rows.append(
+            [
+                str(task["name"]),
+                str(task["group"] or ""),
+                f"{task['successes']}/{task['trials']}",
+                percent(task["rate"]),
+                _interval(task["low"], task["high"]) if rated else NO_RATE,
+            ]
+        )
+    widths = [max(cell_len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join(_line(row, widths) for row in rows)
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    """Return one row: words to the left, numbers to the right. Chinese takes two cells."""
+    cells: list[str] = []
+    for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
+        space = " " * (width - cell_len(cell))
+        cells.append(cell + space if column < 2 else space + cell)
+    return "  ".join(cells).rstrip()
+
+
+def _sortable(rate: float | None) -> float:
+    return -1.0 if rate is None else rate
+
+
+def _summary(
+    result: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]], text: Mapping[str, str]
+) -> list[str]:
+    success: Mapping[str, Any] = result["success"]
+    if success["mean"] is None:
+        return [text["nothing"]]
+    pooled: Mapping[str, Any] = success.get("pooled", {})
+    lines = [
+        text["mean"].format(
+            n=success["tasks"],
+            mean=percent(success["mean"]),
+            interval=_interval(success["low"], success["high"]),
+            k=pooled.get("k", sum(task["successes"] for task in tasks)),
+            episodes=pooled.get("n", sum(task["trials"] for task in tasks)),
+        )
+    ]
+    if groups := success.get("groups"):
+        means = [f"{name} {percent(mean)}" for name, mean in groups.items()]
+        lines.append(text["groups"].format(groups=", ".join(means)))
+    if success.get("macro4") is not None:
+        lines.append(text["macro"].format(macro=percent(success["macro4"])))
+    if success.get("worst5_tasks"):
+        names = {task["id"]: task["name"] for task in tasks}
+        worst = [str(names.get(task, task)) for task in success["worst5_tasks"]]
+        mean = percent(success["worst5"])
+        line = text["worst"].format(count=len(worst), worst=mean, tasks=", ".join(worst))
+        lines.append(line)
+    if result.get("errors"):
+        lines.append(text["errors"].format(errors=result["errors"]))
+    return lines

@@ -1,0 +1,1 @@
+"""What runs where: tensors now, processes later."""

@@ -1,0 +1,1 @@
+"""Values, contracts and errors shared by every package."""

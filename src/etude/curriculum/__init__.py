@@ -1,0 +1,1 @@
+"""Which task is practised next. Pure: no files, no clock, no torch."""

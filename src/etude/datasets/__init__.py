@@ -1,0 +1,1 @@
+"""Recorded demonstrations: reading, writing, cutting into windows."""

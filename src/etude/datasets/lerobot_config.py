@@ -1,0 +1,35 @@
+"""Settings of the `lerobot_v3` dataset."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from etude.core.errors import ConfigError
+from etude.core.limits import require_at_least
+from etude.core.plugins import Plugin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeRobotConfig:
+    """Where a LeRobot v3.0 dataset lies and how it is read."""
+
+    repo_id: str = "etude/metaworld-mt50"
+    """Name of the dataset; its last part begins every task id."""
+    root: str = ""
+    """Folder of the dataset; empty means data/<repo_id>."""
+    hold_out_episodes: int = 1
+    """Episodes of each task that are never trained on. A task keeps at least one for training."""
+    on_bad: Literal["stop", "skip"] = "stop"
+    """Whether an episode with a value that is not finite stops the run or is left out."""
+
+    def __post_init__(self) -> None:
+        if not self.repo_id.strip("/ "):
+            raise ConfigError("repo_id is empty", hint="Name the dataset, e.g. me/my-robot.")
+        require_at_least("hold_out_episodes", self.hold_out_episodes, 0)
+
+    @property
+    def folder(self) -> str:
+        """Where the dataset lies."""
+        return self.root or f"data/{self.repo_id}"
+
+
+PLUGIN = Plugin(config=LeRobotConfig, build="etude.datasets.lerobot_v3:open_dataset")

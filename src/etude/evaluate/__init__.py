@@ -1,0 +1,1 @@
+"""Closed-loop episodes and what they say."""

@@ -1,0 +1,1 @@
+"""What a run says about itself, and how it is read back."""

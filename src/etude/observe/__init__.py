@@ -1,0 +1,1 @@
+"""Views of a run that only read it."""

@@ -1,0 +1,1 @@
+"""Environments in which a policy can be tried, and their scripted experts."""

@@ -1,0 +1,127 @@
+"""What every implementation of a contract must do. Call these from a plug-in's own tests."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from etude.core.protocols import Benchmark, Dataset, Policy, Simulator
+from etude.core.types import EpisodeSpan, Observation, Task, WindowSpec
+
+
+def check_policy(policy: Policy, observations: Sequence[Observation]) -> None:
+    """Assert that `policy` keeps its contract on `observations`, and changes none of them."""
+    assert isinstance(policy, Policy)
+    assert 1 <= policy.execute <= policy.horizon
+    assert policy.key == policy.key
+    before = [observation.state.copy() for observation in observations]
+    first = policy.act(observations, seed=0)
+    again = policy.act(observations, seed=0)
+    assert len(first) == len(again) == len(observations)
+    for chunk, same in zip(first, again, strict=True):
+        assert chunk.actions.ndim == 2
+        assert chunk.actions.shape[0] == policy.horizon
+        assert chunk.valid.shape == (policy.horizon,)
+        assert chunk.actions.dtype == np.float32
+        assert chunk.valid.dtype == np.bool_
+        assert np.isfinite(chunk.actions[chunk.valid]).all()
+        np.testing.assert_array_equal(chunk.actions, same.actions)
+        np.testing.assert_array_equal(chunk.valid, same.valid)
+    for observation, state in zip(observations, before, strict=True):
+        np.testing.assert_array_equal(observation.state, state)
+
+
+def check_dataset(dataset: Dataset) -> None:
+    """Assert that the spans, columns and windows of `dataset` tell one story."""
+    assert isinstance(dataset, Dataset)
+    known = [task.id for task in dataset.spec.tasks]
+    assert len(set(known)) == len(known)
+    stop = None
+    for span in dataset.episodes:
+        assert span.length > 0
+        assert span.task in known
+        assert stop is None or span.start >= stop, "episodes stand in recorded order"
+        stop = span.stop
+        columns = dataset.columns(span)
+        assert columns.states.shape == (span.length, dataset.spec.state_dim)
+        assert columns.actions.shape == (span.length, dataset.spec.action_dim)
+        assert columns.states.dtype == columns.actions.dtype == np.float32
+        assert np.isfinite(columns.states).all()
+        assert np.isfinite(columns.actions).all()
+        for row in {span.start, span.start + span.length // 2, span.stop - 1}:
+            _check_window(dataset, span, row=row, place=known.index(span.task))
+
+
+def _check_window(dataset: Dataset, span: EpisodeSpan, *, row: int, place: int) -> None:
+    """Compare one window, twice as long as its episode, with the episode's own columns."""
+    columns = dataset.columns(span)
+    offsets = tuple(range(-1, span.length + 1))
+    spec = WindowSpec(action_offsets=offsets, observation_offsets=(-1, 0, 1))
+    batch = dataset.windows(np.array([row, row], np.int64), spec)
+    np.testing.assert_array_equal(batch.rows, [row, row])
+    np.testing.assert_array_equal(batch.tasks, [place, place])
+    for wanted, values, valid, recorded in (
+        (offsets, batch.actions, batch.actions_valid, columns.actions),
+        (spec.observation_offsets, batch.states, batch.states_valid, columns.states),
+    ):
+        frames = row - span.start + np.array(wanted)
+        kept = np.clip(frames, 0, span.length - 1)
+        assert values.dtype == np.float32
+        for copy in range(2):
+            np.testing.assert_array_equal(valid[copy], frames == kept)
+            np.testing.assert_array_equal(values[copy], recorded[kept])
+
+
+def check_benchmark(benchmark: Benchmark, *, tasks: Sequence[Task] = (), steps: int = 3) -> None:
+    """Assert that `benchmark` keeps its contract, and so do its environments of `tasks`.
+
+    Without `tasks` the first of the benchmark is tried.
+    """
+    assert isinstance(benchmark, Benchmark)
+    assert benchmark.tasks
+    assert len({task.id for task in benchmark.tasks}) == len(benchmark.tasks)
+    assert benchmark.fps > 0
+    names = {task.name for task in benchmark.tasks}
+    for group in benchmark.groups.values():
+        assert names.issuperset(group), "groups hold names of tasks"
+    for task in tasks or benchmark.tasks[:1]:
+        simulator, twin = benchmark.make(task), benchmark.make(task)
+        check_simulator(
+            simulator,
+            twin,
+            state_dim=benchmark.state_dim,
+            action_dim=benchmark.action_dim,
+            steps=steps,
+        )
+
+
+def check_simulator(
+    simulator: Simulator, twin: Simulator, *, state_dim: int, action_dim: int, steps: int = 3
+) -> None:
+    """Assert that two environments of one task play equal episodes from equal seeds.
+
+    One of them has played another episode before, which must not show. Both are closed.
+    """
+    assert isinstance(simulator, Simulator)
+    actions = np.random.default_rng(0).uniform(-1, 1, (steps, action_dim)).astype(np.float32)
+    simulator.reset(seed=5)
+    for action in actions:
+        simulator.step(action)
+    first, second = simulator.reset(seed=7), twin.reset(seed=7)
+    assert first.shape == (state_dim,)
+    assert first.dtype == np.float32
+    np.testing.assert_array_equal(first, second)
+    kept = first.copy()
+    for action in actions:
+        one, two = simulator.step(action), twin.step(action)
+        assert one.state.shape == (state_dim,)
+        assert one.state.dtype == np.float32
+        assert isinstance(one.success, bool)
+        assert isinstance(one.terminated, bool)
+        np.testing.assert_array_equal(one.state, two.state)
+        assert (one.reward, one.success) == (two.reward, two.success)
+        if one.terminated:
+            break
+    np.testing.assert_array_equal(first, kept, err_msg="a state changed after it was returned")
+    assert not np.array_equal(first, simulator.reset(seed=8)), "another seed, another episode"
+    simulator.close()
+    twin.close()

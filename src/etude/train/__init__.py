@@ -1,0 +1,1 @@
+"""Optimising a policy: batches, steps, the loop around them."""

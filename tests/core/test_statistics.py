@@ -1,0 +1,116 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etude.core.statistics import (
+    mean,
+    mean_of_groups,
+    mean_of_lowest,
+    stratified_interval,
+    wilson,
+)
+
+counts = st.integers(0, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
+
+
+def test_the_interval_of_189_in_200_is_the_one_worked_out_by_hand():
+    # z^2 = 3.841459; centre = (0.945 + 3.841459 / 400) / (1 + 3.841459 / 200) = 0.936614;
+    # half = 1.959964 sqrt(0.945 * 0.055 / 200 + 3.841459 / 160000) / 1.019207 = 0.032401.
+    rate = wilson(189, 200)
+
+    assert (rate.successes, rate.trials, rate.rate) == (189, 200, 0.945)
+    assert rate.low == pytest.approx(0.904213, abs=2e-6)
+    assert rate.high == pytest.approx(0.969015, abs=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("successes", "trials", "low", "high"),
+    [
+        # Newcombe, "Two-sided confidence intervals for the single proportion", 1998, table I.
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0.0000, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+    ],
+)
+def test_intervals_equal_the_published_ones(successes: int, trials: int, low: float, high: float):
+    rate = wilson(successes, trials)
+
+    assert rate.low == pytest.approx(low, abs=5.1e-5)
+    assert rate.high == pytest.approx(high, abs=5.1e-5)
+
+
+def test_nothing_tried_has_no_rate():
+    rate = wilson(0, 0)
+
+    assert rate.rate is None
+    assert (rate.low, rate.high) == (0.0, 1.0)
+
+
+def test_all_or_none_reach_exactly_one_or_zero():
+    assert wilson(7, 7).high == 1.0
+    assert wilson(0, 7).low == 0.0
+
+
+@given(counts)
+def test_a_rate_lies_in_its_interval_and_mirrors_its_complement(drawn: tuple[int, int]):
+    k, n = drawn
+    rate, mirror = wilson(k, n), wilson(n - k, n)
+
+    assert 0.0 <= rate.low <= rate.high <= 1.0
+    assert rate.rate is None or rate.low <= rate.rate <= rate.high
+    assert rate.low == pytest.approx(1 - mirror.high, abs=1e-12)
+
+
+def test_the_mean_of_nothing_is_none():
+    assert mean([]) is None
+    assert mean([0.25, 0.75]) == 0.5
+
+
+def test_the_mean_of_the_lowest_takes_all_where_there_are_fewer():
+    assert mean_of_lowest([0.9, 0.1, 0.5, 0.3], 2) == pytest.approx(0.2)
+    assert mean_of_lowest([0.4], 5) == 0.4
+    assert mean_of_lowest([], 5) is None
+
+
+def test_a_group_is_the_mean_of_its_rated_members_and_an_unrated_one_is_left_out():
+    rates = {"reach": 1.0, "push": 0.5, "pull": 0.0}
+    groups = {"easy": ("reach", "push"), "hard": ("pull", "never-tried"), "new": ("never-tried",)}
+
+    assert mean_of_groups(rates, groups) == {"easy": 0.75, "hard": 0.0}
+
+
+def test_the_stratified_interval_of_one_task_is_worked_out_by_hand():
+    # p = (5 + 1.920729) / (10 + 3.841459) = 0.5; half = 1.959964 sqrt(0.25 / 13.841459) = 0.263406.
+    low, high = stratified_interval([(5, 10)]) or (0, 0)
+
+    assert low == pytest.approx(0.236594, abs=1e-5)
+    assert high == pytest.approx(0.763406, abs=1e-5)
+
+
+def test_two_equal_tasks_halve_the_variance():
+    # half = 0.263406 / sqrt(2) = 0.186256.
+    low, high = stratified_interval([(5, 10), (5, 10), (0, 0)]) or (0, 0)
+
+    assert low == pytest.approx(0.313744, abs=1e-5)
+    assert high == pytest.approx(0.686256, abs=1e-5)
+
+
+def test_tasks_count_alike_however_often_each_was_tried():
+    low, high = stratified_interval([(10, 10), (0, 1000)]) or (0, 0)
+
+    assert low < 0.5 < high
+
+
+def test_nothing_tried_has_no_stratified_interval():
+    assert stratified_interval([]) is None
+    assert stratified_interval([(0, 0)]) is None
+
+
+@given(st.lists(counts, min_size=1, max_size=8).filter(lambda cs: any(n for _, n in cs)))
+def test_the_mean_of_rates_lies_in_the_stratified_interval(drawn: list[tuple[int, int]]):
+    rates = [k / n for k, n in drawn if n]
+    low, high = stratified_interval(drawn) or (1, 0)
+
+    assert 0.0 <= low <= high <= 1.0
+    assert low - 1e-12 <= sum(rates) / len(rates) <= high + 1e-12
