@@ -134,7 +134,7 @@ def test_each_scale_shows_every_difference_once_more():
 
     features = module.features(torch.tensor([[0.0, 0.1, 3.0]]))
 
-    # tanh(1) and tanh(1/2)
+    # The last two are the hyperbolic tangents of one and of a half.
     assert features.tolist()[0] == pytest.approx([0.0, 0.1, 3.0, 0.1, 0.761594, 0.462117])
 
 
