@@ -27,7 +27,7 @@ golden: .venv/.development
 	$(BIN)/python -m pytest -m "not slow and not browser" --update-golden
 
 bench: .venv/.development
-	for script in windows trainer rollouts; do $(BIN)/python bench/$$script.py || exit 1; done
+	for script in startup windows trainer rollouts; do $(BIN)/python bench/$$script.py || exit 1; done
 
 clean:
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache

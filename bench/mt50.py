@@ -108,6 +108,7 @@ def figures(runs: list[dict[str, Any]], experts: dict[str, Any]) -> dict[str, An
         "experts_interval": [experts["success"]["low"], experts["success"]["high"]],
         "experts_episodes": experts["success"]["n"],
         "experts_macro4": experts["success"]["macro4"],
+        "experts_worst5": experts["success"]["worst5"],
         "seconds": [run["seconds"] for run in runs],
         "phase_seconds": [run["phases"] for run in runs],
         "peak_memory_gb": max(run["peak_memory_gb"] for run in runs),

@@ -4,6 +4,7 @@ Both sides run in one process and take turns of 50 steps: the bare loop gets bat
 in memory, the training loop draws, gathers, logs and checks its own.
 """
 
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -70,12 +71,21 @@ class Turns:
         self._begun = time.perf_counter()
         self.loop_s: list[float] = []
         self.bare_s: list[float] = []
+        self.memory: list[int] = []
+        """Resident bytes after each turn."""
 
     def __call__(self, phase: str, done: int, total: int, note: str = "", /) -> None:
         del phase, done, total, note
         self.loop_s.append(time.perf_counter() - self._begun)
         self.bare_s.append(self.bare.turn())
+        self.memory.append(resident_bytes())
         self._begun = time.perf_counter()
+
+
+def resident_bytes() -> int:
+    """Return the memory that this process holds now."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def main() -> None:
@@ -99,6 +109,8 @@ def main() -> None:
             "ratio": round(median(ratios), 4),
             "ratio_low": round(float(np.quantile(ratios, 0.1)), 4),
             "ratio_high": round(float(np.quantile(ratios, 0.9)), 4),
+            "memory_growth_mb": round((turns.memory[-1] - turns.memory[WARM_UP]) / 2**20, 1),
+            "memory_growth_over_steps": TURN * (len(turns.memory) - 1 - WARM_UP),
         },
     )
 

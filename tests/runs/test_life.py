@@ -224,6 +224,29 @@ def test_a_target_that_was_not_met_has_its_own_exit_code(finished: tuple[Path, d
     assert done.returncode == 5
 
 
+RECIPES = Path(__file__).parents[2] / "recipes"
+
+
+@pytest.mark.parametrize("recipe", sorted(RECIPES.glob("*.toml")), ids=lambda path: path.stem)
+def test_each_recipe_runs(tmp_path: Path, recipe: Path):
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "etude", "run", str(recipe), "--json"),
+            *("--simulator.tasks", "reach-v3", "drawer-close-v3", "--dataset.root", "data"),
+            *("--demos.episodes", "2", "--steps", "4", "--train.warmup_steps", "1"),
+            *("--eval.n_episodes", "1", "--eval.max_steps", "20"),
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["success"]["n"] == 2
+    assert (tmp_path / "runs" / recipe.stem / "report.html").exists()
+
+
 def test_two_runs_in_one_folder_at_once_do_not_mix(
     finished: tuple[Path, dict[str, Any]], tmp_path: Path
 ):

@@ -89,11 +89,14 @@ def _play_missing(
     rules = Rules(max_steps=config.max_steps, to_the_end=config.to_the_end)
     with EnvironmentPool(builder, lanes, rules=rules, processes=config.processes) as pool:
         results.append(pool.open())
-        while running := pool.running():
+        running = pool.running()
+        while running:
             actions = _choose(policy, running, lanes=pool.lanes, seed=config.first_seed)
             results.append(pool.play(actions))
             kill_point("eval.round_done")
-            progress(PHASE, len(results.episodes), total, f"{len(running)} tasks playing")
+            running = pool.running()
+            note = f"{len(running)} tasks playing" if running else ""
+            progress(PHASE, len(results.episodes), total, note)
 
 
 def deal(
