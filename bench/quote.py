@@ -23,7 +23,9 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "time": "From nothing to the report",
         "memory": "Peak memory, all processes",
         "interval": "95 % interval",
-        "machine": "{cores} cores ({cpu}), PyTorch {torch}. One seed: {by_seed}. "
+        "over_seeds": "95 % over seeds",
+        "duration": "{minutes} min {seconds:02d} s",
+        "machine": "{cores} cores ({cpu}), PyTorch {torch}. Each seed: {by_seed}. "
         "Lowest over the seeds: {lowest}.",
         "join": ", ",
     },
@@ -38,6 +40,8 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "time": "从零到报告",
         "memory": "峰值内存（所有进程）",
         "interval": "95 % 区间",
+        "over_seeds": "种子间 95 %",
+        "duration": "{minutes} 分 {seconds:02d} 秒",
         "machine": "{cores} 核（{cpu}），PyTorch {torch}。各种子：{by_seed}。"
         "各种子合计最低的任务：{lowest}。",
         "join": "、",
@@ -67,8 +71,8 @@ def quoted(name: str, document: str, results: Path = RESULTS) -> str:
         "episodes": found["episodes"],
         "mean": percent(found["success_mean"]),
         "by_seed": words["join"].join(percent(rate) for rate in found["success_by_seed"]),
-        "low": minutes(min(found["seconds"])),
-        "high": minutes(max(found["seconds"])),
+        "low": duration(min(found["seconds"]), words),
+        "high": duration(max(found["seconds"]), words),
         "lowest": words["join"].join(
             f"{task} {percent(rate)}" for task, rate in found["lowest_over_seeds"].items()
         ),
@@ -85,7 +89,7 @@ def table(
     half = found["success_half_width_95"]
     low, high = found["experts_interval"]
     interval = words["interval"]
-    policy = f"**{values['mean']}** (± {100 * half:.1f}, {interval})"
+    policy = f"**{values['mean']}** (± {100 * half:.1f}, {words['over_seeds']})"
     experts = f"{percent(found['experts_mean'])} ({interval} {percent(low)} – {percent(high)})"
     rows = [
         (words["mean"], policy, experts),
@@ -118,9 +122,9 @@ def percent(rate: float) -> str:
     return f"{100 * rate:.1f} %"
 
 
-def minutes(seconds: float) -> str:
-    """Return a time as minutes and seconds."""
-    return f"{int(seconds) // 60} min {int(seconds) % 60:02d} s"
+def duration(seconds: float, words: Mapping[str, str]) -> str:
+    """Return a time in words."""
+    return words["duration"].format(minutes=int(seconds) // 60, seconds=int(seconds) % 60)
 
 
 def fill(text: str, document: str) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from quote import QUOTING, fill, minutes, quoted
+from quote import QUOTING, WORDS, duration, fill, quoted
 
 ROOT = Path(__file__).parents[1]
 
@@ -45,7 +45,7 @@ def test_a_table_holds_the_figures_of_the_results(tmp_path: Path):
         "| | Policy, 3 seeds | Scripted experts, same episodes |",
         "| --- | --- | --- |",
         (
-            "| Mean success over 50 tasks | **98.7 %** (± 1.2, 95 % interval) "
+            "| Mean success over 50 tasks | **98.7 %** (± 1.2, 95 % over seeds) "
             "| 98.3 % (95 % interval 97.6 % – 98.9 %) |"
         ),
         "| Mean of the four difficulty groups | 97.0 % | 97.5 % |",
@@ -55,11 +55,13 @@ def test_a_table_holds_the_figures_of_the_results(tmp_path: Path):
         "| Peak memory, all processes | 2.35 GiB | |",
     ]
     assert lines[9] == (
-        "2 cores (A CPU), PyTorch 2.13.0. One seed: 98.1 %, 98.7 %, 99.3 %. "
+        "2 cores (A CPU), PyTorch 2.13.0. Each seed: 98.1 %, 98.7 %, 99.3 %. "
         "Lowest over the seeds: soccer-v3 70.0 %, push-back-v3 85.0 %."
     )
 
 
-def test_seconds_are_read_as_minutes():
-    assert minutes(59.9) == "0 min 59 s"
-    assert minutes(723) == "12 min 03 s"
+@pytest.mark.parametrize(
+    ("readme", "shown"), [("README.md", "12 min 03 s"), ("README.zh-CN.md", "12 分 03 秒")]
+)
+def test_seconds_are_read_as_minutes(readme: str, shown: str):
+    assert duration(723.9, WORDS[readme]) == shown
