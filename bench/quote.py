@@ -105,14 +105,13 @@ def table(
 
 def variants(found: Mapping[str, Any]) -> str:
     """Return the table of bench/policy.py."""
-    head = f"| {found['steps']:,} steps | Success | 95 % interval | Episodes | Error | Training |"
-    lines = [head, "| --- | --- | --- | --- | --- | --- |"]
+    head = f"| {found['steps']:,} steps | Success | 95 % interval | Episodes | Held-out error |"
+    lines = [head, "| --- | --- | --- | --- | --- |"]
     for name, variant in found["variants"].items():
         low, high = variant["success_interval"]
         lines.append(
             f"| {name} | {percent(variant['success_mean'])} | {percent(low)} – {percent(high)} "
-            f"| {variant['episodes']:,} | {variant['held_out_error_proxy']:.4f} "
-            f"| {variant['train_s']:.0f} s |"
+            f"| {variant['episodes']:,} | {variant['held_out_error_proxy']:.4f} |"
         )
     return "\n".join(lines)
 
