@@ -80,6 +80,12 @@ def test_step_ticks_are_whole_steps() -> None:
     assert [tick.label for tick in drawn.x_ticks] == ["0", "1", "2", "3"]
 
 
+def test_a_large_value_that_never_changes_has_ticks_around_it() -> None:
+    drawn = curve(series(-100_001.5))
+    assert drawn is not None
+    assert [t.label for t in drawn.y_ticks] == ["-100001.5", "-100001", "-100000.5"]
+
+
 @given(
     st.lists(
         st.none()

@@ -99,7 +99,9 @@ def curve(points: Sequence[Point]) -> Curve | None:
             for step in _even(x_axis, 4)
             if step.is_integer()
         ),
-        y_ticks=tuple(Tick(at=100 - 100 * y_axis.share(v), label=f"{v:g}") for v in _ticks(y_axis))
+        y_ticks=tuple(
+            Tick(at=100 - 100 * y_axis.share(v), label=f"{v:.10g}") for v in _ticks(y_axis)
+        )
         if values
         else (),
         logarithmic=y_axis.logarithmic,
@@ -176,4 +178,5 @@ def _even(axis: Axis, wanted: int) -> list[float]:
     gap = next(f * magnitude for f in (1, 2, 5, 10) if f * magnitude >= rough * 0.999)
     first = math.ceil(axis.low / gap - 1e-9)
     last = math.floor(axis.high / gap + 1e-9)
-    return [float(f"{i * gap:.6g}") for i in range(first, last + 1)]
+    decimals = max(0, -math.floor(math.log10(gap)))
+    return [round(i * gap, decimals) for i in range(first, last + 1)]
