@@ -241,6 +241,8 @@ def test_a_wish_to_stop_ends_the_recording_and_can_be_taken_back(tmp_path: Path)
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_no_recording_process_outlives_its_parent(tmp_path: Path, sent: signal.Signals) -> None:
     script = (
+        # Whoever starts the tests in the background may have told them to ignore it.
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from pathlib import Path\n"
         "from etude.core.types import Task\n"
         "from etude.runs.demos import record_demos\n"
