@@ -79,7 +79,7 @@ def test_help_speaks_chinese_when_asked(arguments: list[str], variables: dict[st
         (
             ["xyz"],
             "'xyz' is no command of etude",
-            "Use one of: run, demos, train, eval, report, config show.",
+            "Run `etude --help`.",
         ),
         (
             ["run", "--dryrun"],

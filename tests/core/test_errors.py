@@ -10,6 +10,7 @@ from etude.core.errors import (
     Interrupted,
     MissingToolError,
     PolicyError,
+    ScanError,
     SimulatorError,
     StateError,
     StorageError,
@@ -25,6 +26,7 @@ EXIT_CODES = {
     PolicyError: 1,
     SimulatorError: 1,
     TrainingError: 1,
+    ScanError: 1,
     StorageError: 1,
     Interrupted: 75,
 }

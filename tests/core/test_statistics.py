@@ -8,6 +8,7 @@ from etude.core.statistics import (
     mean_of_lowest,
     stratified_interval,
     wilson,
+    wilson_bounds,
 )
 
 counts = st.integers(0, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
@@ -114,3 +115,12 @@ def test_the_mean_of_rates_lies_in_the_stratified_interval(drawn: list[tuple[int
 
     assert 0.0 <= low <= high <= 1.0
     assert low - 1e-12 <= sum(rates) / len(rates) <= high + 1e-12
+
+
+def test_bounds_of_effective_counts_are_those_of_whole_ones_between_them():
+    low, high = wilson_bounds(0.5, 10)
+
+    assert (low, high) == (pytest.approx(0.2366, abs=1e-4), pytest.approx(0.7634, abs=1e-4))
+    assert wilson_bounds(0.5, 10.5)[0] > low
+    assert wilson_bounds(0.0, 3.5)[0] == pytest.approx(0.0, abs=1e-12)
+    assert wilson_bounds(1.0, 3.5)[1] == pytest.approx(1.0, abs=1e-12)

@@ -127,8 +127,26 @@ class Late:
     def columns(self, episode):
         return self.inner.columns(episode)
 
+    def identity(self, episode):
+        return self.inner.identity(episode)
+
     def windows(self, rows, spec):
         return self.inner.windows(np.minimum(rows + 1, 4), spec)
+
+
+class Nameless(Late):
+    """A dataset whose episodes all have one identity."""
+
+    def identity(self, episode):
+        return "same"
+
+    def windows(self, rows, spec):
+        return self.inner.windows(rows, spec)
+
+
+def test_conformance_finds_a_dataset_that_gives_different_episodes_one_identity():
+    with pytest.raises(AssertionError, match="episodes of one identity hold the same values"):
+        check_dataset(Nameless(counting_dataset()))
 
 
 def test_conformance_finds_a_dataset_that_returns_the_wrong_rows():

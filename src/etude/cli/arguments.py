@@ -5,7 +5,7 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import tyro
 
@@ -14,6 +14,8 @@ from etude.core.errors import ConfigError
 T = TypeVar("T")
 
 Recipe = tyro.conf.Positional[Path | None]
+
+_POSITIONAL = ("recipe", "run_folder", "key", "folder", "folders")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,9 +65,13 @@ class ReportArguments:
 
 
 def option_names(kind: type[Any]) -> tuple[str, ...]:
-    """Return the options of a command as they are typed, e.g. "--dry-run"."""
-    fields = dataclasses.fields(kind)
-    names = [field.name for field in fields if field.name not in ("recipe", "run_folder")]
+    """Return the options of a command as they are typed, e.g. "--dry-run" or "--cache.root"."""
+    names: list[str] = []
+    for field in dataclasses.fields(kind):
+        if dataclasses.is_dataclass(field.type):
+            names += [f"{field.name}.{inner.name}" for inner in dataclasses.fields(field.type)]
+        elif field.name not in _POSITIONAL:
+            names.append(field.name)
     return tuple(f"--{name.replace('_', '-')}" for name in names)
 
 
@@ -76,7 +82,8 @@ def parse(kind: type[T], words: Sequence[str], *, command: str) -> tuple[T, list
         ConfigError: The options cannot be understood; tyro has printed the details.
     """
     own, settings = split(words, option_names(kind))
-    if kind is ReportArguments:
+    if "recipe" not in {field.name for field in dataclasses.fields(cast("Any", kind))}:
+        # A command without a recipe has no settings either, so nothing is to be kept apart.
         own, settings = list(words), []
     _refuse_misspelt(settings, option_names(kind), command=command)
     try:

@@ -1,10 +1,8 @@
 """The commands. Each one parses, makes one call, and prints the result."""
 
-import contextlib
 import sys
 import tomllib
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from etude.cli.arguments import (
@@ -17,35 +15,15 @@ from etude.cli.arguments import (
     option_names,
     parse,
 )
-from etude.cli.console import progress
+from etude.cli.cache_commands import CACHE_COMMANDS
+from etude.cli.call import Call
 from etude.cli.output import fields_text, json_text, percent, plain, success_text
+from etude.cli.scan_commands import SCAN_COMMANDS
 from etude.cli.texts import CATALOGUES, command_help
 from etude.core.errors import ConfigError, ExitCode, StateError
-from etude.core.protocols import Progress
 from etude.runs.run_config import RunConfig
 
 T = TypeVar("T", bound=DemosArguments)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """One command as it was typed."""
-
-    command: str
-    words: Sequence[str]
-    """What stands behind the command's name."""
-    language: str
-
-    @property
-    def argv(self) -> list[str]:
-        """The whole command, for records that say how to repeat it."""
-        return ["etude", *self.command.split(), *self.words]
-
-    @contextlib.contextmanager
-    def working(self) -> Generator[Progress, None, None]:
-        """Show progress, and keep stdout for the result, whatever libraries print."""
-        with contextlib.redirect_stdout(sys.stderr), progress(self.language, sys.stderr) as report:
-            yield report
 
 
 def perform(command: str, words: Sequence[str], *, language: str) -> int:
@@ -149,6 +127,8 @@ COMMANDS: Mapping[str, tuple[Callable[[Call], int], type[Any]]] = {
     "eval": (evaluate, EvalArguments),
     "report": (report, ReportArguments),
     "config show": (show, ShowArguments),
+    **SCAN_COMMANDS,
+    **CACHE_COMMANDS,
 }
 
 

@@ -55,10 +55,10 @@ def _find_command(words: Sequence[str]) -> tuple[str, Sequence[str]]:
         name = " ".join(words[:length])
         if name in COMMANDS:
             return name, words[length:]
-    said = " ".join(word for word in words[:2] if words[0] == "config" or word == words[0])
+    families = {name.split()[0] for name in COMMANDS if " " in name}
+    said = " ".join(words[: 2 if words[0] in families else 1])
     close = difflib.get_close_matches(said, COMMANDS, n=1)
-    known = ", ".join(COMMANDS)
-    hint = f"The nearest is `etude {close[0]}`." if close else f"Use one of: {known}."
+    hint = f"The nearest is `etude {close[0]}`." if close else "Run `etude --help`."
     raise ConfigError(f"{said!r} is no command of etude", hint=hint)
 
 

@@ -87,7 +87,8 @@ def percent(rate: float | None) -> str:
     return NO_RATE if rate is None else f"{100 * rate:.1f} %"
 
 
-def _interval(low: float | None, high: float | None) -> str:
+def text_interval(low: float | None, high: float | None) -> str:
+    """Return an interval of rates in per cent, or a mark where there is none."""
     return NO_RATE if low is None or high is None else f"{100 * low:.1f} - {100 * high:.1f}"
 
 
@@ -102,19 +103,24 @@ def _task_table(tasks: Sequence[Mapping[str, Any]], text: Mapping[str, str]) -> 
                 str(task["group"] or ""),
                 f"{task['successes']}/{task['trials']}",
                 percent(task["rate"]),
-                _interval(task["low"], task["high"]) if rated else NO_RATE,
+                text_interval(task["low"], task["high"]) if rated else NO_RATE,
             ]
         )
+    return table(rows, words=2)
+
+
+def table(rows: Sequence[Sequence[str]], *, words: int) -> str:
+    """Return rows in columns: the first `words` to the left, numbers to the right."""
     widths = [max(cell_len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return "\n".join(_line(row, widths) for row in rows)
+    return "\n".join(_line(row, widths, words) for row in rows)
 
 
-def _line(row: Sequence[str], widths: Sequence[int]) -> str:
-    """Return one row: words to the left, numbers to the right. Chinese takes two cells."""
+def _line(row: Sequence[str], widths: Sequence[int], words: int) -> str:
+    # Chinese takes two cells a character.
     cells: list[str] = []
     for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
         space = " " * (width - cell_len(cell))
-        cells.append(cell + space if column < 2 else space + cell)
+        cells.append(cell + space if column < words else space + cell)
     return "  ".join(cells).rstrip()
 
 
@@ -133,7 +139,7 @@ def _summary(
         text["mean"].format(
             n=success["tasks"],
             mean=percent(success["mean"]),
-            interval=_interval(success["low"], success["high"]),
+            interval=text_interval(success["low"], success["high"]),
             k=pooled.get("k", sum(task["successes"] for task in tasks)),
             episodes=pooled.get("n", sum(task["trials"] for task in tasks)),
         )

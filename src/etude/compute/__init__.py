@@ -1,1 +1,1 @@
-"""What runs where: tensors now, processes later."""
+"""What runs where: tensors, the ranks of a run, and who does which work."""

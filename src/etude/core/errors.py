@@ -8,6 +8,7 @@
   + PolicyError         1  a policy cannot be loaded, or returns the wrong shape
   + SimulatorError      1  an environment cannot be made or breaks its contract
   + TrainingError       1  training cannot go on, for example after a loss that is not finite
+  + ScanError           1  the results of a scan do not add up
   + StorageError        1  a file cannot be written, for example on a full disk
   + Interrupted        75  a signal asked the run to stop; it was saved and can be resumed
 
@@ -88,6 +89,10 @@ class SimulatorError(EtudeError):
 
 class TrainingError(EtudeError):
     """Training cannot go on, for example after a loss that is not finite."""
+
+
+class ScanError(EtudeError):
+    """The results of a scan do not add up, for example because two ranks did the same work."""
 
 
 class StorageError(EtudeError):

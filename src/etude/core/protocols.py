@@ -1,8 +1,8 @@
 """The contracts between packages. Every implementation passes `etude.testing.conformance`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float32, Int64
@@ -17,7 +17,10 @@ from etude.core.types import (
     Task,
     WindowBatch,
     WindowSpec,
+    WorkItem,
 )
+
+T = TypeVar("T")
 
 
 @runtime_checkable
@@ -70,6 +73,10 @@ class Dataset(Protocol):
 
     def columns(self, episode: EpisodeSpan) -> Columns:
         """Return all states and actions of one episode."""
+        ...
+
+    def identity(self, episode: EpisodeSpan) -> ContentKey:
+        """Return what identifies an episode's content, wherever it lies and beside whatever."""
         ...
 
 
@@ -156,4 +163,54 @@ class Progress(Protocol):
 
     def __call__(self, phase: str, done: int, total: int, note: str = "", /) -> None:
         """Report that `done` of `total` units of `phase` are finished."""
+        ...
+
+
+@runtime_checkable
+class Ranks(Protocol):
+    """The processes of a run, as seen from one of them."""
+
+    @property
+    def rank(self) -> int: ...
+
+    @property
+    def size(self) -> int: ...
+
+    def gather(self, value: T) -> list[T]:
+        """Return every rank's value, in rank order, on every rank."""
+        ...
+
+
+@runtime_checkable
+class WorkQueue(Protocol):
+    """Deals work to ranks so that every item is done exactly once."""
+
+    def items(self, work: Sequence[WorkItem]) -> Iterator[WorkItem]:
+        """Yield this rank's share of `work`, which must be the same list on every rank."""
+        ...
+
+
+@runtime_checkable
+class ScanCache(Protocol):
+    """Results of windows by content key. A key is written once and never changes."""
+
+    def key(self, *, episode: ContentKey, draw: Mapping[str, object]) -> ContentKey:
+        """Return the key of one window, and remember what it stands for.
+
+        Args:
+            episode: Identity of the episode that the window lies in.
+            draw: Which window of it, and the seed of the policy's noise, ready for JSON.
+        """
+        ...
+
+    def get(self, key: ContentKey) -> dict[str, object] | None:
+        """Return the result kept under `key`, or None."""
+        ...
+
+    def put(self, key: ContentKey, result: dict[str, object]) -> None:
+        """Keep `result`, ready for JSON, under `key`.
+
+        Raises:
+            ValueError: A number is not finite, or this cache did not make the key.
+        """
         ...

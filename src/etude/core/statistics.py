@@ -10,23 +10,29 @@ Z95 = 1.959963984540054
 
 
 def wilson(successes: int, trials: int) -> Interval:
-    """Return a success rate with its Wilson score interval at 95 %.
-
-    Source: Wilson, "Probable inference, the law of succession, and statistical inference", 1927.
-    """
+    """Return a success rate with its Wilson score interval at 95 %."""
     if trials == 0:
         return Interval(successes=0, trials=0, rate=None, low=0.0, high=1.0)
     rate = successes / trials
-    denominator = 1 + Z95**2 / trials
-    centre = (rate + Z95**2 / (2 * trials)) / denominator
-    half = Z95 * math.sqrt(rate * (1 - rate) / trials + Z95**2 / (4 * trials**2)) / denominator
+    low, high = wilson_bounds(rate, trials)
     return Interval(
         successes=successes,
         trials=trials,
         rate=rate,
-        low=0.0 if successes == 0 else max(0.0, centre - half),
-        high=1.0 if successes == trials else min(1.0, centre + half),
+        low=0.0 if successes == 0 else low,
+        high=1.0 if successes == trials else high,
     )
+
+
+def wilson_bounds(rate: float, trials: float) -> tuple[float, float]:
+    """Return the Wilson score interval at 95 % of a rate, also of effective, broken counts.
+
+    Source: Wilson, "Probable inference, the law of succession, and statistical inference", 1927.
+    """
+    denominator = 1 + Z95**2 / trials
+    centre = (rate + Z95**2 / (2 * trials)) / denominator
+    half = Z95 * math.sqrt(rate * (1 - rate) / trials + Z95**2 / (4 * trials**2)) / denominator
+    return max(0.0, centre - half), min(1.0, centre + half)
 
 
 def mean(values: Sequence[float]) -> float | None:

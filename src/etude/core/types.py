@@ -54,6 +54,8 @@ class DataSpec:
     state_dim: int
     action_dim: int
     cameras: tuple[str, ...] = ()
+    action_names: tuple[str, ...] = ()
+    """What each action dimension is called; empty where the dataset does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +141,99 @@ class CheckpointRef:
     """Identity of the tensors that inference uses."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkItem:
+    """One unit of work that exactly one rank does."""
+
+    key: ContentKey
+    task: TaskId
+    cost: int
+    """Expected effort; only ratios matter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowChoice:
+    """One window that a scan looks at, and why."""
+
+    task: TaskId
+    episode: int
+    """The dataset's number of the episode."""
+    frame: int
+    """Place of the anchor within the episode."""
+    stratum: str
+    """What makes the moment special, e.g. "gripper"; or the name of the strategy."""
+    weight: float
+    """How many windows of the task it stands for."""
+    seed: int
+    """For policies that draw noise for each window by itself; the same in every scan."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowScore:
+    """How far a policy is from the demonstrated actions of one window."""
+
+    choice: WindowChoice
+    groups: Mapping[str, float]
+    """Grouped, normalised mean squared error over that of holding still, by action group."""
+    mse: float
+    """Plain mean squared error, in the dataset's own units."""
+    mae: float
+    """Plain mean absolute error, in the dataset's own units."""
+
+    @property
+    def gmse(self) -> float:
+        """Mean of the groups' ratios: 1 is no better than holding still, 0 is perfect."""
+        return sum(self.groups.values()) / len(self.groups)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """A rate with its counts and 95 % interval; `rate` is None where nothing was tried."""
+
+    successes: int
+    trials: int
+    rate: float | None
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskScan:
+    """What the scanned windows of one task say. A proxy of success, never success."""
+
+    task: TaskId
+    windows: int
+    """Windows that were scored."""
+    of: int
+    """Windows that could have been."""
+    gmse: float
+    """Weighted median over windows."""
+    gmse_p90: float
+    groups: Mapping[str, float]
+    """Weighted median of each group's ratio."""
+    passed: float
+    """Effective number of windows that passed."""
+    pass_rate: Interval
+    mse: float
+    mae: float
+    verdict: str
+    """"pass", "fail" or "undecided"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanReport:
+    """The scans of one round, one for every task, and whose they are."""
+
+    policy: ContentKey
+    tasks: Mapping[TaskId, TaskScan]
+    inferences: int
+    """Windows that the policy was asked about."""
+    recalled: int
+    """Windows whose scores an earlier scan had kept."""
+    complete: bool
+    """False if a time limit or a cap ended the scan before its plan was done."""
+
+
 class EpisodeEnd(StrEnum):
     """Why a closed-loop episode ended."""
 
@@ -171,14 +266,3 @@ class EpisodeResult:
     reseeded: int = 0
     """How many seeds were passed over because the task was already solved at reset."""
     error: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interval:
-    """A rate with its counts and 95 % interval; `rate` is None where nothing was tried."""
-
-    successes: int
-    trials: int
-    rate: float | None
-    low: float
-    high: float

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow.types as kinds
-from jaxtyping import Float32, Int64
+from jaxtyping import Float32, Float64, Int64
 
 from etude.core.errors import DataError
-from etude.datasets.lerobot_schema import ACTION, STATE
+from etude.datasets.identity import FileStamp, take_stamp
+from etude.datasets.lerobot_schema import ACTION, STATE, TIMESTAMP
 from etude.datasets.metadata import EpisodeTable, Info, by_numbers
-from etude.datasets.parquet_files import list_bounded, read_pieces, row_count
+from etude.datasets.parquet_files import column_names, list_bounded, read_pieces, row_count
 
 _INDICES = ("episode_index", "frame_index", "task_index")
 
@@ -30,8 +31,12 @@ class Frames:
     episode: Int64[np.ndarray, " frames"]
     frame: Int64[np.ndarray, " frames"]
     task: Int64[np.ndarray, " frames"]
+    timestamps: Float64[np.ndarray, " frames"]
+    """Seconds, as recorded; NaN in a file without them."""
     files: tuple[str, ...]
     """Relative to the dataset."""
+    stamps: tuple[FileStamp, ...]
+    """Of the files, taken before they were read."""
     bounds: Int64[np.ndarray, " bounds"]
     """Rows [bounds[i], bounds[i + 1]) came from files[i]."""
 
@@ -47,20 +52,25 @@ def read_frames(folder: Path, info: Info, episodes: EpisodeTable) -> Frames:
     """
     paths = _data_files(folder, info, episodes)
     bounds = np.cumsum([0, *_row_counts(paths)], dtype=np.int64)
+    stamps = tuple(take_stamp(path) for path in paths)
     total = int(bounds[-1])
     states = np.empty((total, info.state_dim), np.float32)
     actions = np.empty((total, info.action_dim), np.float32)
     indices = np.empty((len(_INDICES), total), np.int64)
+    timestamps = np.full(total, np.nan)
     row = 0
     for path in paths:
-        for table in read_pieces(path, (STATE, ACTION, *_INDICES)):
+        timed = [TIMESTAMP] if TIMESTAMP in column_names(path) else []
+        for table in read_pieces(path, (STATE, ACTION, *_INDICES, *timed)):
             span = slice(row, row + table.num_rows)
             _fill_vectors(table[STATE], states[span], f"{path}: {STATE}")
             _fill_vectors(table[ACTION], actions[span], f"{path}: {ACTION}")
             for name, column in zip(_INDICES, indices, strict=True):
                 _fill_integers(table[name], column[span], f"{path}: {name}")
+            for name in timed:
+                _fill_seconds(table[name], timestamps[span], f"{path}: {name}")
             row = span.stop
-    for array in (states, actions, indices):
+    for array in (states, actions, indices, timestamps):
         array.flags.writeable = False
     return Frames(
         states=states,
@@ -68,7 +78,9 @@ def read_frames(folder: Path, info: Info, episodes: EpisodeTable) -> Frames:
         episode=indices[0],
         frame=indices[1],
         task=indices[2],
+        timestamps=timestamps,
         files=tuple(str(path.relative_to(folder)) for path in paths),
+        stamps=stamps,
         bounds=bounds,
     )
 
@@ -124,4 +136,10 @@ def _fill_integers(column: Any, out: Int64[np.ndarray, " frames"], address: str)
         raise DataError(
             f"{address} is of type {column.type} with {column.null_count} nulls, not whole numbers"
         )
+    out[:] = column.to_numpy()
+
+
+def _fill_seconds(column: Any, out: Float64[np.ndarray, " frames"], address: str) -> None:
+    if not (kinds.is_floating(column.type) or kinds.is_integer(column.type)):
+        raise DataError(f"{address} is of type {column.type}, not numbers")
     out[:] = column.to_numpy()

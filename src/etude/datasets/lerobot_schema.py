@@ -15,6 +15,7 @@ from etude.core.types import Task
 VERSION = "v3.0"
 STATE = "observation.state"
 ACTION = "action"
+TIMESTAMP = "timestamp"
 SUCCESS = "next.success"
 """Whether the task was solved after the frame's action."""
 
@@ -78,7 +79,7 @@ def frame_features(
     }
     if success:
         features[SUCCESS] = Feature(dtype="bool")
-    features["timestamp"] = Feature(dtype="float32")
+    features[TIMESTAMP] = Feature(dtype="float32")
     for name in ("frame_index", "episode_index", "index", "task_index"):
         features[name] = Feature(dtype="int64")
     return features

@@ -9,9 +9,18 @@ import numpy as np
 from jaxtyping import Int64
 
 from etude.core.errors import DataError
-from etude.core.types import Columns, DataSpec, EpisodeSpan, Task, WindowBatch, WindowSpec
+from etude.core.types import (
+    Columns,
+    ContentKey,
+    DataSpec,
+    EpisodeSpan,
+    Task,
+    WindowBatch,
+    WindowSpec,
+)
 from etude.datasets.check import Fault, count_faults, episode_faults
 from etude.datasets.frame_files import Frames, read_frames
+from etude.datasets.identity import EpisodeIdentities, IdentityMemo
 from etude.datasets.lerobot_config import LeRobotConfig
 from etude.datasets.metadata import EpisodeTable, Info, read_episodes, read_info, read_tasks
 from etude.datasets.parquet_files import list_bounded, require_there
@@ -44,6 +53,13 @@ class LeRobotDataset:
         """Episodes left out by `on_bad = "skip"`."""
         self.warnings = warnings
         """What a person should know about the data although it can be used."""
+        self._stamps, self._bounds = frames.stamps, frames.bounds
+        self._identities = EpisodeIdentities(
+            spec=spec,
+            states=frames.states,
+            actions=frames.actions,
+            timestamps=frames.timestamps,
+        )
         place = {task.id: number for number, task in enumerate(spec.tasks)}
         self._frames = EpisodeFrames(
             states=frames.states,
@@ -71,6 +87,16 @@ class LeRobotDataset:
         """Return all states and actions of one episode, as read-only views."""
         span = slice(episode.start, episode.stop)
         return Columns(states=self._frames.states[span], actions=self._frames.actions[span])
+
+    def identity(self, episode: EpisodeSpan) -> ContentKey:
+        """Return what identifies an episode's content, wherever it lies and beside whatever."""
+        return self._identities.of(episode)
+
+    def use_memo(self, memo: IdentityMemo) -> int:
+        """Take identities from a memo where files have not changed; return how many were hashed."""
+        return self._identities.use_memo(
+            memo, files=self._stamps, bounds=self._bounds, episodes=self.episodes
+        )
 
 
 def open_dataset(config: LeRobotConfig) -> LeRobotDataset:

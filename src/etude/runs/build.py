@@ -9,6 +9,7 @@ from etude.checkpoints.commit import CheckpointStore
 from etude.core.errors import ConfigError, PolicyError
 from etude.core.plugins import Plugin, find, named_function
 from etude.core.protocols import Benchmark, Dataset, Policy
+from etude.core.types import CheckpointRef
 from etude.evaluate.environments import Builder
 from etude.runs.run_config import RunConfig
 from etude.store.layout import RunFolder
@@ -79,6 +80,20 @@ def load_policy(config: RunConfig, folder: RunFolder, benchmark: Benchmark) -> L
     if not plugin.trainable:
         policy = plugin.builder()(config.policy.config, benchmark=benchmark)
         return LoadedPolicy(policy=policy, use=use, checkpoint=None, step=None)
+    path, ref = checkpoint_to_load(config, folder)
+    policy = plugin.builder()(path)
+    if ref is None:
+        return LoadedPolicy(policy=policy, use=use, checkpoint=str(path), step=None)
+    return LoadedPolicy(policy=policy, use=use, checkpoint=ref.folder, step=ref.step)
+
+
+def checkpoint_to_load(config: RunConfig, folder: RunFolder) -> tuple[Path, CheckpointRef | None]:
+    """Return where `policy.path` points, or the newest checkpoint of the run and what it is.
+
+    Raises:
+        PolicyError: There is no such checkpoint.
+        DataError: The newest checkpoint is damaged.
+    """
     if config.policy.path:
         path = Path(config.policy.path)
         if not path.is_dir():
@@ -86,16 +101,15 @@ def load_policy(config: RunConfig, folder: RunFolder, benchmark: Benchmark) -> L
                 f"policy.path is {path}, where there is no folder",
                 hint="Give it a checkpoint folder, e.g. runs/mt50/checkpoints/step-00001000.",
             )
-        return LoadedPolicy(policy=plugin.builder()(path), use=use, checkpoint=str(path), step=None)
+        return path, None
     store = CheckpointStore(folder.checkpoints)
     ref = store.latest()
     if ref is None:
         raise PolicyError(
-            f"{folder.root} has no checkpoint to evaluate",
+            f"{folder.root} has no checkpoint to load",
             hint="Train first: etude train RECIPE, or give --policy.path a checkpoint.",
         )
-    policy = plugin.builder()(store.path(ref))
-    return LoadedPolicy(policy=policy, use=use, checkpoint=ref.folder, step=ref.step)
+    return store.path(ref), ref
 
 
 def _simulator(config: RunConfig) -> Plugin:

@@ -5,13 +5,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from etude.checkpoints.save_config import SaveConfig
+from etude.compute.world_config import WorldConfig
 from etude.core.limits import require_at_least
 from etude.datasets.lerobot_config import LeRobotConfig
 from etude.evaluate.eval_config import EvalConfig
 from etude.policies.chunk_config import ChunkConfig
 from etude.runs.demos_config import DemosConfig
 from etude.runs.faults import Fault, config_error
+from etude.scan.scan_config import ScanConfig
 from etude.simulators.metaworld_config import MetaworldConfig
+from etude.store.cache_config import CacheConfig
 from etude.train.train_config import TrainConfig
 
 
@@ -24,7 +27,7 @@ class Component:
     config: Any
     """An instance of the plug-in's config dataclass."""
     path: str = ""
-    """Policies only: the checkpoint to evaluate; empty means the run's own newest."""
+    """Policies only: the checkpoint to evaluate or scan; empty means the run's own newest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +64,9 @@ class RunConfig(TopConfig):
     train: TrainConfig = field(default_factory=TrainConfig)
     save: SaveConfig = field(default_factory=SaveConfig)
     eval: EvalConfig = field(default_factory=EvalConfig)
+    scan: ScanConfig = field(default_factory=ScanConfig)
+    cache: CacheConfig = field(default_factory=CacheConfig)
+    world: WorldConfig = field(default_factory=WorldConfig)
 
     def __post_init__(self) -> None:
         TopConfig.__post_init__(self)

@@ -28,9 +28,13 @@ CHANGEABLE = (
     "save.every",
     "save.keep_last",
     "eval.",
+    "scan",
+    "cache",
+    "world",
     "train.threads",
 )
-"""Settings that a resumed run may change; a name that ends in a dot is a whole section."""
+"""Settings that a resumed run may change, by the beginning of their names. A section without a dot
+may be new, too: runs of an earlier version do not have it."""
 
 
 def require_usable(folder: RunFolder, config: RunConfig, *, resume: bool) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from etude.checkpoints.save_config import SaveConfig
+from etude.compute.world_config import WorldConfig
 from etude.core.errors import ConfigError
 from etude.core.plugins import find
 from etude.evaluate.eval_config import EvalConfig
@@ -14,6 +15,8 @@ from etude.runs.faults import Fault, shown
 from etude.runs.recipe import Setting
 from etude.runs.run_config import TopConfig
 from etude.runs.validation import nearest, setting_types
+from etude.scan.scan_config import ScanConfig
+from etude.store.cache_config import CacheConfig
 from etude.train.train_config import TrainConfig
 
 
@@ -45,7 +48,7 @@ class UsePolicy(Use):
 
     use: str = "chunk"
     path: str = ""
-    """The checkpoint to evaluate; empty means the run's own newest."""
+    """The checkpoint to evaluate or scan; empty means the run's own newest."""
 
 
 FIXED: Mapping[str, type[Any]] = {
@@ -54,6 +57,9 @@ FIXED: Mapping[str, type[Any]] = {
     "train": TrainConfig,
     "save": SaveConfig,
     "eval": EvalConfig,
+    "scan": ScanConfig,
+    "cache": CacheConfig,
+    "world": WorldConfig,
 }
 """Sections whose settings are always the same; "" is the top of the file."""
 

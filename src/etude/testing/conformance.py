@@ -1,11 +1,21 @@
 """What every implementation of a contract must do. Call these from a plug-in's own tests."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from etude.core.protocols import Benchmark, Dataset, Policy, Simulator
-from etude.core.types import EpisodeSpan, Observation, Task, WindowSpec
+from etude.core.errors import ConfigError
+from etude.core.protocols import (
+    Benchmark,
+    Dataset,
+    Policy,
+    Ranks,
+    ScanCache,
+    Simulator,
+    WorkQueue,
+)
+from etude.core.types import ContentKey, EpisodeSpan, Observation, Task, WindowSpec, WorkItem
+from etude.testing.ranks import run_ranks
 
 
 def check_policy(policy: Policy, observations: Sequence[Observation]) -> None:
@@ -36,6 +46,7 @@ def check_dataset(dataset: Dataset) -> None:
     known = [task.id for task in dataset.spec.tasks]
     assert len(set(known)) == len(known)
     stop = None
+    contents: dict[ContentKey, tuple[bytes, bytes]] = {}
     for span in dataset.episodes:
         assert span.length > 0
         assert span.task in known
@@ -47,6 +58,10 @@ def check_dataset(dataset: Dataset) -> None:
         assert columns.states.dtype == columns.actions.dtype == np.float32
         assert np.isfinite(columns.states).all()
         assert np.isfinite(columns.actions).all()
+        assert dataset.identity(span) == dataset.identity(span)
+        content = (columns.states.tobytes(), columns.actions.tobytes())
+        kept = contents.setdefault(dataset.identity(span), content)
+        assert content == kept, "episodes of one identity hold the same values"
         for row in {span.start, span.start + span.length // 2, span.stop - 1}:
             _check_window(dataset, span, row=row, place=known.index(span.task))
 
@@ -125,3 +140,57 @@ def check_simulator(
     assert not np.array_equal(first, simulator.reset(seed=8)), "another seed, another episode"
     simulator.close()
     twin.close()
+
+
+def check_queue(make: Callable[[Ranks], WorkQueue], work: Sequence[WorkItem], *, size: int) -> None:
+    """Assert that the queues of `size` ranks deal every item of `work` exactly once.
+
+    And once more in a second round, which has nothing to do with the first.
+    """
+    expected = sorted(item.key for item in work)
+
+    def live(ranks: Ranks) -> list[list[WorkItem]]:
+        queue = make(ranks)
+        assert isinstance(queue, WorkQueue)
+        return [list(queue.items(given)) for given in (work, work[:1], (), work)]
+
+    shares: list[list[list[WorkItem]]] = []
+    for outcome in run_ranks(size, live):
+        if isinstance(outcome, BaseException):
+            raise outcome
+        shares.append(outcome)
+    for number, keys in enumerate((expected, [item.key for item in work[:1]], [], expected)):
+        dealt = [item for share in shares for item in share[number]]
+        assert sorted(item.key for item in dealt) == keys, f"round {number}: each item once"
+        assert all(item in work for item in dealt), "items are dealt as they are"
+
+
+def check_ranks(ranks: Ranks) -> None:
+    """Assert that `ranks` keeps its contract. All of them call this at the same time."""
+    assert isinstance(ranks, Ranks)
+    assert 0 <= ranks.rank < ranks.size
+    assert ranks.gather(ranks.rank) == list(range(ranks.size)), "values come in rank order"
+    # Values of unequal sizes, among them an empty one, must not be cut or padded.
+    assert ranks.gather("x" * 1000 * ranks.rank) == ["x" * 1000 * r for r in range(ranks.size)]
+    assert ranks.gather(None) == [None] * ranks.size
+    errors = ranks.gather(ConfigError(f"steps is {ranks.rank}", hint="Set --steps."))
+    assert [str(error) for error in errors] == [f"steps is {r}" for r in range(ranks.size)]
+    assert [error.hint for error in errors] == ["Set --steps."] * ranks.size
+    for received in ranks.gather([0]):
+        received.append(ranks.rank)
+        assert received == [0, ranks.rank], "what one rank does to a value shows on no other"
+
+
+def check_scan_cache(cache: ScanCache) -> None:
+    """Assert that `cache`, which is empty, keeps what it is given and nothing else."""
+    assert isinstance(cache, ScanCache)
+    key, again, other = (
+        cache.key(episode=ContentKey("e"), draw={"frame": frame, "seed": 7}) for frame in (0, 0, 1)
+    )
+    assert key == again != other, "equal inputs have one key"
+    result: dict[str, object] = {"squared": [0.1 + 0.2, 1e-300], "frame": 3, "none": None}
+    assert cache.get(key) is None
+    for _ in range(2):
+        cache.put(key, result)
+        assert cache.get(key) == result, "a result comes back bit for bit"
+    assert cache.get(other) is None, "a result belongs to one key"

@@ -19,6 +19,7 @@ from etude.core.types import (
     WindowBatch,
     WindowSpec,
 )
+from etude.datasets.identity import EpisodeIdentities
 from etude.store.content import content_key
 from etude.testing.toy_benchmark import ToyBenchmark
 
@@ -79,6 +80,13 @@ class MemoryDataset:
             state_dim=self._states.shape[1],
             action_dim=self._actions.shape[1],
         )
+        frames = np.arange(len(self._states)) - np.repeat(self._starts, self._stops - self._starts)
+        self._identities = EpisodeIdentities(
+            spec=self._spec,
+            states=self._states,
+            actions=self._actions,
+            timestamps=frames / fps,
+        )
 
     @property
     def spec(self) -> DataSpec:
@@ -117,6 +125,10 @@ class MemoryDataset:
         """Return all states and actions of one episode."""
         rows = slice(episode.start, episode.stop)
         return Columns(states=self._states[rows], actions=self._actions[rows])
+
+    def identity(self, episode: EpisodeSpan) -> ContentKey:
+        """Return what identifies an episode's content."""
+        return self._identities.of(episode)
 
     def _cut(
         self, rows: np.ndarray, owners: np.ndarray, offsets: Sequence[int]

@@ -1,0 +1,1 @@
+"""Open-loop scans: which tasks and which moments a policy has yet to learn."""

@@ -1,0 +1,160 @@
+"""GMSE, the error of a window: grouped, normalised, and relative to holding still.
+
+    e[w, g] = sum over h of m[h] * mean over d in g of ((predicted - recorded) / s[d])^2, over sum m
+    ratio[w, g] = e[w, g] / b[task, g]
+
+h runs over the executed part of a chunk and m is 0 for padding. Because s and b are constants of
+the task, the error of each dimension in the dataset's own units says all about a window: that is
+what policies are asked for, and what is worth keeping. Groups and ratios follow from it.
+
+1 is no better than holding still, 0 is perfect. It is a proxy of success, never success.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float32, Float64
+
+from etude.core.errors import DataError, PolicyError
+from etude.core.types import WindowChoice, WindowScore
+from etude.scan.baseline import TaskBaseline
+from etude.scan.groups import ActionGroup
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DimensionErrors:
+    """Errors of some windows by action dimension, means over the steps that are no padding."""
+
+    squared: Float64[np.ndarray, "batch action"]
+    absolute: Float64[np.ndarray, "batch action"]
+
+
+def dimension_errors(
+    choices: Sequence[WindowChoice],
+    *,
+    predicted: Float32[np.ndarray, "chunks chunk size"],
+    actions: Float32[np.ndarray, "batch horizon action"],
+    valid: Bool[np.ndarray, "batch horizon"],
+) -> DimensionErrors:
+    """Return how far each window's prediction is from what was recorded.
+
+    Args:
+        choices: Which windows these are, for messages.
+        predicted: What the policy returned; actions beyond the horizon are not judged.
+        actions: What was recorded, over the executed horizon.
+        valid: False for padding.
+
+    Raises:
+        PolicyError: The prediction has another size, or a number in it is not finite.
+        DataError: A window has nothing but padding, or a recorded number is not finite.
+    """
+    _check_size(choices, predicted, actions)
+    played = predicted[:, : actions.shape[1]]
+    _check_recorded(choices, actions, valid)
+    _check_predicted(choices, played, valid)
+    difference = played.astype(np.float64) - actions
+    difference = np.where(valid[:, :, None], difference, 0.0)
+    steps = valid.sum(axis=1)[:, None]
+    return DimensionErrors(
+        squared=(difference**2).sum(axis=1) / steps,
+        absolute=np.abs(difference).sum(axis=1) / steps,
+    )
+
+
+def window_score(
+    choice: WindowChoice,
+    *,
+    squared: Sequence[float],
+    absolute: Sequence[float],
+    groups: Sequence[ActionGroup],
+    baseline: TaskBaseline,
+) -> WindowScore:
+    """Return the score of a window from its errors by dimension.
+
+    Args:
+        choice: Which window it is.
+        squared: Its row of `DimensionErrors.squared`.
+        absolute: Its row of `DimensionErrors.absolute`.
+        groups: What is judged together, the same as in the baseline.
+        baseline: Of the window's task.
+    """
+    relative = np.asarray(squared, np.float64) / baseline.scale**2
+    return WindowScore(
+        choice=choice,
+        groups={
+            group.name: float(relative[list(group.dims)].mean() / baseline.hold[group.name])
+            for group in groups
+        },
+        mse=float(np.mean(squared)),
+        mae=float(np.mean(absolute)),
+    )
+
+
+def passes(groups: Mapping[str, float], *, tau: float) -> bool:
+    """Return whether the worst group of a window is good enough."""
+    return max(groups.values()) <= tau
+
+
+def _check_size(
+    choices: Sequence[WindowChoice],
+    predicted: Float32[np.ndarray, "chunks chunk size"],
+    actions: Float32[np.ndarray, "batch horizon action"],
+) -> None:
+    if len(predicted) != len(choices):
+        raise PolicyError(
+            f"the policy returned {len(predicted)} chunks for {len(choices)} observations",
+            hint="Let it return one chunk for each observation, in order.",
+        )
+    if not choices:
+        return
+    first = choices[0].task
+    if predicted.shape[2] != actions.shape[2]:
+        raise PolicyError(
+            f"the policy returned actions of {predicted.shape[2]} numbers for {first}, "
+            f"whose dataset has {actions.shape[2]}",
+            hint="Scan it on the dataset that it was trained for.",
+        )
+    if predicted.shape[1] < actions.shape[1]:
+        raise PolicyError(
+            f"the policy returned {predicted.shape[1]} actions for {first}, "
+            f"fewer than the {actions.shape[1]} to be judged",
+            hint=f"Set scan.horizon to {predicted.shape[1]} or less.",
+        )
+
+
+def _check_recorded(
+    choices: Sequence[WindowChoice],
+    actions: Float32[np.ndarray, "batch horizon action"],
+    valid: Bool[np.ndarray, "batch horizon"],
+) -> None:
+    empty = np.flatnonzero(~valid.any(axis=1))
+    if len(empty):
+        raise DataError(f"{_address(choices[int(empty[0])])} has no recorded action, only padding")
+    bad = np.argwhere(~np.isfinite(actions) & valid[:, :, None])
+    if len(bad):
+        window, ahead, dim = map(int, bad[0])
+        raise DataError(
+            f"{_address(choices[window], ahead=ahead)}: action {dim} is recorded as "
+            f"{actions[window, ahead, dim]}",
+            hint="Find all of them with `etude data check`.",
+        )
+
+
+def _check_predicted(
+    choices: Sequence[WindowChoice],
+    played: Float32[np.ndarray, "batch horizon action"],
+    valid: Bool[np.ndarray, "batch horizon"],
+) -> None:
+    bad = np.argwhere(~np.isfinite(played) & valid[:, :, None])
+    if len(bad):
+        window, ahead, dim = map(int, bad[0])
+        raise PolicyError(
+            f"{_address(choices[window])}: the policy returned {played[window, ahead, dim]} for "
+            f"action {dim} of step {ahead}",
+            hint="Check its weights, and that its normaliser has no zero scale.",
+        )
+
+
+def _address(choice: WindowChoice, *, ahead: int = 0) -> str:
+    return f"{choice.task} episode {choice.episode} frame {choice.frame + ahead}"

@@ -1,0 +1,178 @@
+"""The task scan: what is known is recalled, the rest is asked once, by whichever rank is free."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from etude.core.protocols import Dataset
+from etude.core.types import (
+    ContentKey,
+    EpisodeSpan,
+    ScanReport,
+    TaskId,
+    WindowChoice,
+    WindowScore,
+)
+from etude.scan.baseline import Baselines, task_baselines
+from etude.scan.fold import fold_task, task_evidence
+from etude.scan.groups import ActionGroup, action_groups, gripper_dims
+from etude.scan.metric import window_score
+from etude.scan.panel import Chooser, episodes_to_scan
+from etude.scan.plan import TaskPlan
+from etude.scan.scan_config import ScanConfig, parse_groups
+from etude.scan.scoring import Errors, Scorer
+from etude.scan.sequential import next_windows
+
+REACH = 4
+"""A task in doubt gets at most so many times the windows that a task gets on average."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ScanSubject:
+    """What is scanned, the same on every rank."""
+
+    dataset: Dataset
+    train: Sequence[EpisodeSpan]
+    """Episodes that the policy was trained on; they give the units."""
+    held_out: Sequence[EpisodeSpan]
+    weights: ContentKey
+    """Of the policy, for the report."""
+    horizon: int
+    """Actions of a chunk that are judged."""
+
+
+def scan_tasks(subject: ScanSubject, config: ScanConfig, scorer: Scorer) -> ScanReport:
+    """Scan every task until it is decided, or the windows or the time are used up.
+
+    Every task gets `scan.first` windows, then those in doubt get more, the most doubtful first. All
+    ranks call it together and return the same report.
+
+    Raises:
+        ScanError: A window was scored twice or not at all, or a task has no window.
+        PolicyError: The policy cannot be loaded, or answers what cannot be judged.
+        DataError: A recorded number is not finite.
+    """
+    scan = _TaskScan(subject, config, scorer)
+    wanted = scan.first()
+    while any(wanted.values()) and scan.score(wanted):
+        wanted = scan.more()
+    return scan.report()
+
+
+class _TaskScan:
+    """The state of one scan; equal on every rank after every step."""
+
+    def __init__(self, subject: ScanSubject, config: ScanConfig, scorer: Scorer) -> None:
+        self._subject = subject
+        self._config = config
+        self._scorer = scorer
+        self._groups = action_groups(subject.dataset.spec, parse_groups(config.groups))
+        self._baselines = task_baselines(
+            subject.dataset, subject.train, groups=self._groups, horizon=subject.horizon
+        )
+        self._plans = _plans(subject, config, self._groups, self._baselines)
+        self._given = dict.fromkeys(self._plans, 0)
+        self._scores: dict[TaskId, list[WindowScore]] = {task: [] for task in self._plans}
+        self._stopped = False
+        scorer.budget = self._budget
+
+    @property
+    def _budget(self) -> int:
+        planned = sum(len(plan.choices) for plan in self._plans.values())
+        return min(self._config.windows_per_task * len(self._plans) or planned, planned)
+
+    def first(self) -> dict[TaskId, int]:
+        """Return how many windows each task gets before any is looked at.
+
+        With a time limit it is one of each task, which is scored however long that takes.
+        """
+        if self._config.windows_per_task == 0 and not self._config.time_limit_s:
+            return {task: len(plan.choices) for task, plan in self._plans.items()}
+        count = 1 if self._config.time_limit_s else self._config.first
+        return self._up_to(count)
+
+    def more(self) -> dict[TaskId, int]:
+        """Return how many windows each task gets next."""
+        if self._config.windows_per_task == 0:
+            return self._up_to(max(len(plan.choices) for plan in self._plans.values()))
+        first = self._up_to(self._config.first)
+        return first if any(first.values()) else self._doubtful(self._budget - self._total)
+
+    def score(self, wanted: Mapping[TaskId, int]) -> bool:
+        """Score the next windows of each task; return False if the time is up."""
+        choices: list[WindowChoice] = []
+        for task, count in wanted.items():
+            begin = self._given[task]
+            choices += self._plans[task].choices[begin : begin + count]
+            self._given[task] += count
+        limited = all(self._scores.values())
+        for choice, errors in self._scorer.score(choices, limited=limited):
+            if errors is None:
+                self._stopped = True
+            else:
+                self._scores[choice.task].append(self._judge(choice, errors))
+        return not self._stopped
+
+    def report(self) -> ScanReport:
+        """Return what all scores say."""
+        doubt_left = self._config.windows_per_task > 0 and bool(self._doubtful(1))
+        self._scorer.finish()
+        return ScanReport(
+            policy=self._subject.weights,
+            tasks={
+                task: fold_task(plan, self._scores[task], tau=self._config.tau)
+                for task, plan in self._plans.items()
+            },
+            inferences=self._scorer.inferences,
+            recalled=self._scorer.recalled,
+            complete=not self._stopped and not doubt_left,
+        )
+
+    @property
+    def _total(self) -> int:
+        return sum(self._given.values())
+
+    def _up_to(self, count: int) -> dict[TaskId, int]:
+        most = self._config.windows_per_task or count
+        return {
+            task: max(0, min(count, most, len(plan.choices)) - self._given[task])
+            for task, plan in self._plans.items()
+        }
+
+    def _doubtful(self, budget: int) -> dict[TaskId, int]:
+        evidence = {
+            task: task_evidence(plan, self._scores[task], tau=self._config.tau)
+            for task, plan in self._plans.items()
+        }
+        room = {task: len(plan.choices) - self._given[task] for task, plan in self._plans.items()}
+        return next_windows(evidence, room=room, budget=budget)
+
+    def _judge(self, choice: WindowChoice, errors: Errors) -> WindowScore:
+        return window_score(
+            choice,
+            squared=errors.squared,
+            absolute=errors.absolute,
+            groups=self._groups,
+            baseline=self._baselines.of(choice.task),
+        )
+
+
+def _plans(
+    subject: ScanSubject,
+    config: ScanConfig,
+    groups: Sequence[ActionGroup],
+    baselines: Baselines,
+) -> dict[TaskId, TaskPlan]:
+    """Choose the windows of every task that has an episode, in the dataset's order."""
+    chooser = Chooser(
+        dataset=subject.dataset,
+        config=config,
+        horizon=subject.horizon,
+        grippers=gripper_dims(groups),
+        ranges=baselines.ranges,
+    )
+    episodes, _ = episodes_to_scan(subject.train, subject.held_out)
+    return {
+        task.id: chooser.plan(task.id, episodes[task.id], most=REACH * config.windows_per_task)
+        for task in subject.dataset.spec.tasks
+        if task.id in episodes
+    }

@@ -1,0 +1,189 @@
+"""Strata: what happens at each frame of a demonstration, from its states and actions alone.
+
+Each frame belongs to the first of these that fits:
+
+* gripper: close to where a gripper opens or closes
+* waypoint: close to one of the fewest points that straight lines between them follow the path
+* change: the motion changes direction or speed more than it does elsewhere
+* idle: next to no motion
+* slow: slower than three quarters of the moving frames
+* transit: everything else
+
+Everything is measured in units of the episode itself, so that a frame's stratum does not depend on
+which other episodes there are.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int8
+
+STRATA = ("gripper", "waypoint", "change", "idle", "slow", "transit")
+
+AROUND_GRIPPER = 8
+"""Frames to each side of a gripper event that count as close to it."""
+AROUND_WAYPOINT = 1
+"""Frames to each side of a waypoint."""
+DEBOUNCE = 3
+"""Frames that a gripper has to stay open or closed for it to count."""
+GRIPPER_SWING = 0.2
+"""Smallest swing of a gripper that can hold an event, as a share of its range over all tasks."""
+PATH_ERROR = 0.05
+"""How far straight lines may stray from the path, as a share of its extent."""
+SMOOTHING = 3
+"""Frames over which motion is averaged, to each side of where it may change."""
+IDLE_SPEED = 0.02
+"""Share of the fast frames' speed under which nothing moves."""
+SLOW_QUANTILE = 0.25
+FAST_QUANTILE = 0.9
+CHANGE_FACTOR = 3.0
+"""A change point changes the motion this many times as much as the median frame."""
+
+Flags = Bool[np.ndarray, " frames"]
+Path = Float64[np.ndarray, "frames dim"]
+
+
+def strata_of(
+    states: Float64[np.ndarray, "frames state"],
+    grippers: Float64[np.ndarray, "frames gripper"],
+    *,
+    gripper_ranges: Float64[np.ndarray, " gripper"],
+) -> Int8[np.ndarray, " frames"]:
+    """Return the place in `STRATA` of each frame's stratum.
+
+    Args:
+        states: Where the robot is; without any, the path of the actions serves as well.
+        grippers: The actions that open and close grippers.
+        gripper_ranges: Largest less smallest value of those actions over all tasks.
+    """
+    path = _scaled(states)
+    velocity = _velocity(path)
+    speed = _smoothed(np.linalg.norm(velocity, axis=1))
+    fast = float(np.quantile(speed, FAST_QUANTILE))
+    idle = speed <= IDLE_SPEED * fast
+    moving = speed[~idle]
+    slow = speed < float(np.quantile(moving, SLOW_QUANTILE)) if len(moving) else idle
+    found = {
+        "gripper": _near(gripper_events(grippers, gripper_ranges), len(path), AROUND_GRIPPER),
+        "waypoint": _near(waypoints(path, error=PATH_ERROR)[1:-1], len(path), AROUND_WAYPOINT),
+        "change": change_points(velocity),
+        "idle": idle,
+        "slow": slow,
+    }
+    labels = np.full(len(path), STRATA.index("transit"), np.int8)
+    for name in reversed(STRATA[:-1]):
+        labels[found[name]] = STRATA.index(name)
+    return labels
+
+
+def gripper_events(
+    grippers: Float64[np.ndarray, "frames gripper"], ranges: Float64[np.ndarray, " gripper"]
+) -> list[int]:
+    """Return the frames at which a gripper begins to be open or closed, in order.
+
+    A gripper changes when it crosses from the lower third of its swing to the upper third or back,
+    and only if it stays there, so that noise and chatter are no events.
+    """
+    events: set[int] = set()
+    for column, extent in zip(grippers.T, ranges, strict=True):
+        low, high = float(column.min()), float(column.max())
+        if high - low >= GRIPPER_SWING * extent and high > low:
+            third = (high - low) / 3
+            events.update(_flips(column >= high - third, column <= low + third))
+    return sorted(events)
+
+
+def waypoints(path: Path, *, error: float) -> list[int]:
+    """Return frames whose straight connections stay within `error` of every frame of the path.
+
+    From each waypoint the next is as far as a galloping search reaches, so they are nearly, not
+    provably, the fewest; the first and the last frame always are among them.
+
+    Source: the criterion of AWE, arXiv 2307.14326.
+    """
+    found = [0]
+    last = len(path) - 1
+    while found[-1] < last:
+        found.append(_farthest(path, found[-1], error))
+    return found
+
+
+def change_points(velocity: Path) -> Flags:
+    """Return where motion before and after differ most, compared with the frames around."""
+    frames = len(velocity)
+    if frames <= 2 * SMOOTHING:
+        return np.zeros(frames, np.bool_)
+    sums = np.concatenate([np.zeros((1, velocity.shape[1])), np.cumsum(velocity, axis=0)])
+    means = (sums[SMOOTHING:] - sums[:-SMOOTHING]) / SMOOTHING
+    change = np.zeros(frames)
+    change[SMOOTHING : frames - SMOOTHING + 1] = np.linalg.norm(
+        means[SMOOTHING:] - means[:-SMOOTHING], axis=1
+    )
+    left = np.concatenate([[0.0], change[:-1]])
+    right = np.concatenate([change[1:], [0.0]])
+    return (change > left) & (change >= right) & (change > CHANGE_FACTOR * np.median(change))
+
+
+def _scaled(states: Float64[np.ndarray, "frames state"]) -> Path:
+    """Bring every dimension to [0, 1], and all of them together to an extent of at most 1."""
+    extent = np.ptp(states, axis=0)
+    moving = extent > 0
+    if not moving.any():
+        return np.zeros((len(states), 1))
+    path = (states[:, moving] - states[:, moving].min(axis=0)) / extent[moving]
+    return path / np.sqrt(moving.sum())
+
+
+def _velocity(path: Path) -> Path:
+    """Return each frame's motion since the frame before; the first moves as the second does."""
+    steps = np.diff(path, axis=0)
+    return np.concatenate([steps[:1], steps]) if len(steps) else np.zeros_like(path)
+
+
+def _smoothed(speed: Float64[np.ndarray, " frames"]) -> Float64[np.ndarray, " frames"]:
+    """Average over `SMOOTHING` frames, over fewer at the ends."""
+    kernel = np.ones(SMOOTHING)
+    counts = np.convolve(np.ones_like(speed), kernel)[SMOOTHING // 2 :][: len(speed)]
+    return np.convolve(speed, kernel)[SMOOTHING // 2 :][: len(speed)] / counts
+
+
+def _near(events: Iterable[int], frames: int, reach: int) -> Flags:
+    flags = np.zeros(frames, np.bool_)
+    for event in events:
+        flags[max(0, event - reach) : event + reach + 1] = True
+    return flags
+
+
+def _flips(up: Flags, down: Flags) -> list[int]:
+    """Return where a signal settles on its other side; frames on neither side do not count."""
+    decided = np.flatnonzero(up | down)
+    side = up[decided]
+    starts = np.concatenate([[0], np.flatnonzero(side[1:] != side[:-1]) + 1])
+    lengths = np.diff(np.concatenate([starts, [len(side)]]))
+    settled = starts[lengths >= DEBOUNCE]
+    changed = np.flatnonzero(side[settled[1:]] != side[settled[:-1]]) + 1
+    return decided[settled[changed]].tolist()
+
+
+def _farthest(path: Path, start: int, error: float) -> int:
+    last, reach = len(path) - 1, 1
+    while start + reach < last and _straight(path, start, min(start + 2 * reach, last), error):
+        reach *= 2
+    good, bad = min(start + reach, last), min(start + 2 * reach, last + 1)
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        if _straight(path, start, middle, error):
+            good = middle
+        else:
+            bad = middle
+    return good
+
+
+def _straight(path: Path, start: int, stop: int, error: float) -> bool:
+    """Return whether all frames between lie within `error` of the line from start to stop."""
+    points = path[start + 1 : stop] - path[start]
+    line = path[stop] - path[start]
+    length = float(line @ line)
+    along = np.clip(points @ line / length, 0.0, 1.0) if length else np.zeros(len(points))
+    away = points - along[:, None] * line
+    return bool((np.einsum("fd,fd->f", away, away) <= error**2).all())

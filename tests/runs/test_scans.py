@@ -1,0 +1,192 @@
+"""`etude scan tasks` on two tasks of Meta-World, as a user starts it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etude.core.errors import EtudeError
+from etude.runs.config import load
+from etude.runs.scans import scan as scan_here
+from training_run import quiet
+
+SETTINGS = """
+steps = 60
+batch_size = 32
+[simulator]
+tasks = ["reach-v3", "button-press-v3"]
+[dataset]
+root = "data"
+[demos]
+episodes = 3
+noise = 0.0
+[policy]
+width = 32
+blocks = 1
+[train]
+warmup_steps = 5
+[save]
+every = 30
+[scan]
+groups = ["arm=0-2", "gripper=3"]
+batch_size = 4
+[cache]
+root = "kept"
+"""
+
+
+def start(folder: Path, *words: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", *words],
+        cwd=folder,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def started(
+    folder: Path, *flags: str, ranks: int = 1, **variables: str
+) -> "subprocess.CompletedProcess[str]":
+    torchrun = ["torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks), "-m"]
+    launcher = torchrun if ranks > 1 else []
+    words = ["etude", "scan", "tasks", "recipe.toml", "--json", *flags]
+    return start(folder, *launcher, *words, **variables)
+
+
+def scan(folder: Path, *flags: str, ranks: int = 1) -> dict[str, Any]:
+    """Scan and return what `--json` prints."""
+    done = started(folder, *flags, ranks=ranks)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def uncounted(report: dict[str, Any]) -> dict[str, Any]:
+    return {name: report[name] for name in report if name not in ("inferences", "recalled")}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a recipe, its demonstrations and two checkpoints."""
+    folder = tmp_path_factory.mktemp("trained")
+    (folder / "recipe.toml").write_text(SETTINGS)
+    for command in ("demos", "train"):
+        done = start(folder, "etude", command, "recipe.toml")
+        assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def report(trained: Path) -> dict[str, Any]:
+    """The first scan of the newest checkpoint, whose results are kept."""
+    return scan(trained)
+
+
+def test_every_task_is_told_with_windows_groups_and_interval(report: dict[str, Any]):
+    assert report["schema_version"] == 1
+    assert [task["name"] for task in report["tasks"]] == ["button-press-v3", "reach-v3"]
+    for task in report["tasks"]:
+        assert task["task"] in ("metaworld-mt50/0", "metaworld-mt50/1")
+        assert 8 <= task["windows"] <= task["of"]
+        assert list(task["groups"]) == ["arm", "gripper"]
+        low, high = task["interval"]
+        assert 0 <= low <= task["pass_rate"] <= high <= 1
+        assert not task["trained_on"]
+    assert report["inferences"] == sum(task["windows"] for task in report["tasks"])
+    assert report["recalled"] == 0
+
+
+def test_the_same_scan_again_recalls_everything(trained: Path, report: dict[str, Any]):
+    again = scan(trained)
+
+    assert (again["inferences"], again["recalled"]) == (0, report["inferences"])
+    assert uncounted(again) == uncounted(report)
+
+
+def test_a_scan_that_recalls_everything_needs_no_weights(trained: Path, report: dict[str, Any]):
+    (tensors,) = trained.glob("runs/recipe/checkpoints/step-00000060/hf/model.safetensors")
+    content = tensors.read_bytes()
+    tensors.write_bytes(bytes(len(content)))
+
+    again = scan(trained)
+    tensors.write_bytes(content)
+
+    assert uncounted(again) == uncounted(report)
+
+
+def test_two_ranks_print_the_report_of_one(trained: Path, report: dict[str, Any]):
+    assert scan(trained, "--cache.root", "two", ranks=2) == report
+
+
+def test_a_checkpoint_can_be_named_in_place_of_a_recipe(trained: Path, report: dict[str, Any]):
+    step = "runs/recipe/checkpoints/step-00000060"
+    words = ["--dataset.root", "data", "--policy.path", step, "--cache.root", "kept"]
+    groups = ["--scan.groups", "arm=0-2", "gripper=3"]
+
+    done = start(trained, "etude", "scan", "tasks", *words, *groups, "--json")
+
+    found = json.loads(done.stdout)
+    assert found["inferences"] == 0
+    assert uncounted(found) == uncounted(report)
+
+
+def test_another_checkpoint_shares_no_result(trained: Path, report: dict[str, Any]):
+    other = scan(trained, "--policy.path", "runs/recipe/checkpoints/step-00000030")
+
+    assert other["recalled"] == 0
+    assert other["policy"] != report["policy"]
+
+
+def test_after_a_rank_was_killed_only_what_was_not_kept_is_computed(
+    trained: Path, report: dict[str, Any], tmp_path: Path
+):
+    flags = ["--cache.root", str(tmp_path / "kept")]
+
+    # A rank dies when its first four windows are on disk; the other may get as far, or give up.
+    killed = started(trained, *flags, ranks=2, ETUDE_KILL_AT="cache.segment_written")
+    after = scan(trained, *flags, ranks=2)
+
+    assert (killed.returncode, killed.stdout) == (1, "")
+    assert after["recalled"] in (4, 8)
+    assert after["recalled"] + after["inferences"] == report["inferences"]
+    assert uncounted(after) == uncounted(report)
+
+
+def test_a_person_reads_a_table_and_that_it_is_a_proxy(trained: Path, report: dict[str, Any]):
+    done = start(trained, "etude", "scan", "tasks", "recipe.toml", "--lang", "en")
+
+    lines = done.stdout.splitlines()
+    assert lines[0].split()[:4] == ["task", "verdict", "windows", "GMSE"]
+    assert {lines[1].split()[0], lines[2].split()[0]} == {"button-press-v3", "reach-v3"}
+    assert "It is a proxy of success" in done.stdout
+    assert f"0 asked of the policy, {report['inferences']} known" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "message"),
+    [
+        (["--policy.use", "expert"], 2, "policy.use is 'expert', which has no weights to scan"),
+        (["--policy.path", "gone"], 1, "policy.path is gone, where there is no folder"),
+        (["--policy.path", "data"], 4, "data is no whole checkpoint: MANIFEST.json is missing"),
+        (["--dataset.root", "gone"], 4, "gone"),
+        (["--scan.horizon", "9"], 1, "the policy returned 8 actions for metaworld-mt50/"),
+        (["--scan.groups", "arm=0-9"], 2, "group 'arm' has action dimension 4"),
+    ],
+    ids=["expert", "gone", "folder", "dataset", "horizon", "groups"],
+)
+def test_what_cannot_be_scanned_is_refused(
+    trained: Path, flags: list[str], code: int, message: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(trained)
+    config = load(Path("recipe.toml"), flags)
+
+    with pytest.raises(EtudeError) as caught:
+        scan_here(config, progress=quiet, warn=print)
+
+    assert message in str(caught.value)
+    assert caught.value.exit_code == code
