@@ -26,7 +26,7 @@ def tasks(call: Call) -> int:
 
     arguments, settings = parse(ScanArguments, call.words, command=call.command)
     config = load(arguments.recipe, settings)
-    from etude.runs.scans import scan
+    from etude.runs.task_scans import scan
 
     with call.working() as report:
         outcome = scan(config, progress=report, warn=_warn)

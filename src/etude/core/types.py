@@ -232,6 +232,8 @@ class ScanReport:
     """Windows whose scores an earlier scan had kept."""
     complete: bool
     """False if a time limit or a cap ended the scan before its plan was done."""
+    windows: tuple[WindowScore, ...] = ()
+    """Every window that was scored, task by task, by episode and frame."""
 
 
 class EpisodeEnd(StrEnum):

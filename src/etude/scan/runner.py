@@ -125,6 +125,9 @@ class _TaskScan:
             inferences=self._scorer.inferences,
             recalled=self._scorer.recalled,
             complete=not self._stopped and not doubt_left,
+            windows=tuple(
+                score for scores in self._scores.values() for score in sorted(scores, key=_place)
+            ),
         )
 
     @property
@@ -154,6 +157,10 @@ class _TaskScan:
             groups=self._groups,
             baseline=self._baselines.of(choice.task),
         )
+
+
+def _place(score: WindowScore) -> tuple[int, int]:
+    return score.choice.episode, score.choice.frame
 
 
 def _plans(

@@ -11,7 +11,7 @@ import pytest
 
 from etude.core.errors import EtudeError
 from etude.runs.config import load
-from etude.runs.scans import scan as scan_here
+from etude.runs.task_scans import scan as scan_here
 from training_run import quiet
 
 SETTINGS = """
