@@ -1,4 +1,4 @@
-"""Thirty policies that are good to different degrees, and how well each of them succeeds.
+"""Thirty-six policies that are good to different degrees, and how well each of them succeeds.
 
 They differ in steps, in network width, and in the number and the kind of their demonstrations. Each
 is trained and played once; a later call finds what an earlier one has finished. What they are for:
@@ -16,7 +16,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 WORK = ROOT / "bench" / "work" / "checkpoints"
-STEPS = (250, 500, 1000, 2000, 4000)
+STEPS = (40, 80, 160, 400, 1200, 4000)
 EPISODES = 10
 """Closed-loop episodes of each task."""
 HELD_OUT = ("--demos.episodes", "6", "--demos.seed", "500000")
@@ -62,7 +62,8 @@ class Checkpoint:
     @property
     def run(self) -> Path:
         """Its run folder."""
-        return WORK / "runs" / f"{self.family.name.replace(', ', '-').replace(' ', '-')}-{self.steps}"
+        name = self.family.name.replace(", ", "-").replace(" ", "-")
+        return WORK / "runs" / f"{name}-{self.steps}"
 
     @property
     def folder(self) -> Path:
@@ -94,7 +95,12 @@ def success_of(checkpoint: Checkpoint) -> dict[str, Any]:
             *("--dataset.hold_out_episodes", "0", "--train.held_out_every", "0"),
             *("--policy.width", str(checkpoint.family.width), "--batch_size", "512"),
             *("--steps", str(checkpoint.steps), "--save.every", str(checkpoint.steps)),
-            *("--train.warmup_steps", "100", "--seed", str(checkpoint.seed)),
+            *(
+                "--train.warmup_steps",
+                str(min(100, checkpoint.steps // 2)),
+                "--seed",
+                str(checkpoint.seed),
+            ),
             *("--eval.n_episodes", str(EPISODES), "--output_dir", str(checkpoint.run)),
         )
         if not checkpoint.folder.exists():

@@ -1,69 +1,138 @@
-from typing import Any
+"""`etude scan` as a user meets it; real scans are in `runs/test_task_scans.py`."""
+
+import json
+from pathlib import Path
 
 import pytest
 
 from etude.cli.main import main
-from etude.cli.scan_commands import scan_text
+from etude.core.types import ContentKey, WindowChoice, WindowScore
+from etude.runs.scan_records import keep_record
+from etude.scan.groups import ActionGroup
+from etude.scan.record import scan_record
+from etude.store.layout import RunFolder
+from toy_scan import TASKS, copied
+
+DATA = copied()
+TASK = TASKS[0].id
 
 
-def task(name: str, pass_rate: float, **fields: Any) -> dict[str, Any]:
-    return {
-        "task": f"toy/{name}",
-        "name": name,
-        "windows": 8,
-        "of": 1200,
-        "gmse": 0.125,
-        "groups": {"arm": 0.25, "gripper": 0.0},
-        "pass_rate": pass_rate,
-        "interval": [0.1, 0.6],
-        "verdict": "undecided",
-        "trained_on": False,
-        **fields,
-    }
+def score(episode: int, error: float) -> WindowScore:
+    choice = WindowChoice(task=TASK, episode=episode, frame=3, stratum="slow", weight=1.0, seed=0)
+    return WindowScore(choice=choice, groups={"arm": error}, mse=error, mae=error)
 
 
-def result(*tasks: dict[str, Any], complete: bool = True) -> dict[str, Any]:
-    return {"tasks": list(tasks), "inferences": 1000, "recalled": 5, "complete": complete}
-
-
-def test_the_table_has_the_least_passing_task_last():
-    text = scan_text(result(task("push", 0.25), task("reach", 1.0, verdict="pass")), "en")
-
-    head, reach, push = text.splitlines()[:3]
-    assert head.split()[:4] == ["task", "verdict", "windows", "GMSE"]
-    assert " ".join(reach.split()) == (
-        "reach pass 8 of 1,200 0.125 arm 0.250, gripper 0.000 100.0 % 10.0 - 60.0"
+def keep(folder: Path, errors: list[float], *, step: int = 1, horizon: int = 4) -> str:
+    """Record a scan of one window of each of the first episodes, and return the file."""
+    record = scan_record(
+        [score(episode, error) for episode, error in enumerate(errors)],
+        kind="tasks",
+        dataset=DATA,
+        policy=ContentKey(f"weights-{step}"),
+        step=step,
+        horizon=horizon,
+        groups=(ActionGroup(name="arm", dims=(0, 1)),),
+        units=ContentKey("u"),
+        settings={"tau": 0.25},
+        of={TASK: 200},
+        complete=True,
     )
-    assert push.startswith("push   undecided  8 of 1,200")
+    return keep_record(RunFolder(folder), record, warn=pytest.fail)
 
 
 @pytest.mark.parametrize(
-    ("language", "proxy", "partial"),
-    [("en", "a proxy of success", "Not complete"), ("zh", "替代指标", "未完成")],
+    ("command", "language", "said"),
+    [
+        ("tasks", "en", "task by task"),
+        ("tasks", "zh", "逐个任务"),
+        ("compare", "en", "usage: etude scan compare A B"),
+        ("compare", "zh", "之后的扫描"),
+    ],
 )
-def test_a_proxy_is_called_one_and_a_part_a_part(language: str, proxy: str, partial: str):
-    whole = scan_text(result(task("push", 0.25)), language)
-    part = scan_text(result(task("push", 0.25), complete=False), language)
-
-    assert proxy in whole
-    assert partial not in whole
-    assert partial in part
-    assert "1,000" in whole
-
-
-def test_a_task_that_was_scanned_on_training_episodes_is_marked():
-    text = scan_text(result(task("push", 0.25, trained_on=True), task("reach", 0.5)), "en")
-
-    assert "\npush *  undecided" in text
-    assert "* has no held-out episode" in text
-
-
-def test_a_scan_of_nothing_has_a_table_of_nothing():
-    assert scan_text(result(), "en").startswith("task  verdict")
-
-
-@pytest.mark.parametrize(("language", "said"), [("en", "task by task"), ("zh", "逐个任务")])
-def test_help_says_what_a_scan_does(language: str, said: str, capsys: pytest.CaptureFixture[str]):
-    assert main(["scan", "tasks", "--help", "--lang", language]) == 0
+def test_help_says_what_a_scan_does(
+    command: str, language: str, said: str, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["scan", command, "--help", "--lang", language]) == 0
 
     assert said in capsys.readouterr().out
+
+
+def test_two_scans_are_compared_as_one_json_object(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    before = keep(tmp_path / "run", [1.0, 1.0], step=1)
+    after = keep(tmp_path / "run", [0.5, 0.25], step=2)
+
+    code = main(["scan", "compare", before, str(tmp_path / "run"), "--json"])
+
+    found = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert list(found) == ["schema_version", "a", "b", "tasks", "overall"]
+    assert found["a"] == {
+        "record": before,
+        "kind": "tasks",
+        "dataset": "memory/toy",
+        "policy": "weights-1",
+        "step": 1,
+        "complete": True,
+        "windows": 2,
+    }
+    assert found["b"]["record"] == after
+    (task,) = found["tasks"]
+    assert list(task) == [
+        "task",
+        "name",
+        "pairs",
+        "only_a",
+        "only_b",
+        "before",
+        "after",
+        "ratio",
+        "interval",
+        "passed_before",
+        "passed_after",
+        "verdict",
+    ]
+    # The square root of 0.5001 / 1.0001 * 0.2501 / 1.0001.
+    assert task["ratio"] == pytest.approx(0.353624, abs=1e-6)
+    assert (task["passed_before"], task["passed_after"]) == (0, 1)
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", "Holm's correction"), ("zh", "Holm 校正")])
+def test_a_comparison_is_told_in_both_languages(
+    tmp_path: Path, language: str, said: str, capsys: pytest.CaptureFixture[str]
+):
+    record = keep(tmp_path, [1.0, 1.0])
+
+    assert main(["scan", "compare", record, record, "--lang", language]) == 0
+
+    assert said in capsys.readouterr().out
+
+
+def test_scans_that_cannot_be_compared_end_with_exit_code_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    one = keep(tmp_path / "one", [1.0, 1.0])
+    other = keep(tmp_path / "other", [1.0, 1.0], horizon=8)
+
+    assert main(["scan", "compare", one, other]) == 2
+
+    assert capsys.readouterr().err == (
+        "error: the scans cannot be compared: horizon 4 in the first and 8 in the second\n"
+        "hint: Scan both policies with the same settings and data; what is known is recalled.\n"
+    )
+
+
+def test_a_damaged_record_ends_with_exit_code_4(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    record = Path(keep(tmp_path, [1.0, 1.0]))
+    record.write_bytes(record.read_bytes()[:-1])
+
+    assert main(["scan", "compare", str(record), str(record)]) == 4
+
+    assert f"error: {record} (" in capsys.readouterr().err
+
+
+def test_a_comparison_takes_two_scans(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["scan", "compare", str(tmp_path)]) == 2
+
+    assert "Run `etude scan compare --help`." in capsys.readouterr().err

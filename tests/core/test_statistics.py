@@ -3,10 +3,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.core.statistics import (
+    holm,
     mean,
     mean_of_groups,
     mean_of_lowest,
     stratified_interval,
+    student_p,
+    student_t95,
     wilson,
     wilson_bounds,
 )
@@ -124,3 +127,71 @@ def test_bounds_of_effective_counts_are_those_of_whole_ones_between_them():
     assert wilson_bounds(0.5, 10.5)[0] > low
     assert wilson_bounds(0.0, 3.5)[0] == pytest.approx(0.0, abs=1e-12)
     assert wilson_bounds(1.0, 3.5)[1] == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("degrees", "quantile"),
+    # Any printed table of Student's t, two-sided, 5 %.
+    [
+        (1, 12.706),
+        (2, 4.303),
+        (3, 3.182),
+        (5, 2.571),
+        (10, 2.228),
+        (30, 2.042),
+        (120, 1.980),
+        (1000, 1.962),
+    ],
+)
+def test_quantiles_of_students_t_equal_the_printed_ones(degrees: int, quantile: float):
+    assert student_t95(degrees) == pytest.approx(quantile, abs=5.1e-4)
+
+
+@pytest.mark.parametrize(
+    ("t", "degrees", "p"),
+    [
+        # One degree is Cauchy's distribution, 1 - 2 atan(t) / pi; with two, 1 - t / sqrt(2 + t^2).
+        (1.0, 1, 0.5),
+        (0.0, 1, 1.0),
+        (-1.0, 2, 0.42264973),
+        (2.0, 2, 0.18350342),
+        (40.0, 1, 0.01591219),
+        # Printed quantiles of 1 % and 0.1 %.
+        (3.169, 10, 0.01),
+        (3.646, 30, 0.001),
+        (float("inf"), 5, 0.0),
+    ],
+)
+def test_chances_of_students_t_are_those_of_closed_forms_and_tables(
+    t: float, degrees: float, p: float
+):
+    assert student_p(t, degrees) == pytest.approx(p, rel=1e-3, abs=1e-8)
+
+
+@given(st.floats(1, 1e6), st.floats(0, 50))
+def test_students_t_comes_ever_closer_to_the_normal_distribution(degrees: float, t: float):
+    assert 0.0 <= student_p(t, degrees) <= 1.0
+    assert student_p(t, degrees) <= student_p(t, 1) + 1e-12
+    assert 1.959963 <= student_t95(degrees) <= 12.7063
+    assert student_p(student_t95(degrees), degrees) == pytest.approx(0.05, abs=1e-6)
+
+
+def test_a_broken_number_of_degrees_lies_between_its_neighbours():
+    assert student_t95(3) < student_t95(2.5) < student_t95(2)
+
+
+def test_holm_raises_the_least_by_all_the_next_by_one_less_and_never_falls():
+    # 0.01 * 3 = 0.03; 0.03 * 2 = 0.06; 0.04 * 1 = 0.04, which is not under the 0.06 before it.
+    assert holm([0.04, 0.01, 0.03]) == pytest.approx([0.06, 0.03, 0.06])
+    assert holm([0.5, 0.9]) == [1.0, 1.0]
+    assert holm([0.2]) == [0.2]
+    assert holm([]) == []
+
+
+@given(st.lists(st.floats(0, 1), max_size=12))
+def test_holm_keeps_the_order_and_lowers_nothing(chances: list[float]):
+    raised = holm(chances)
+
+    assert all(low <= high <= 1 for low, high in zip(chances, raised, strict=True))
+    ranked = [high for _, high in sorted(zip(chances, raised, strict=True))]
+    assert ranked == sorted(ranked)

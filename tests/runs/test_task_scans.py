@@ -12,6 +12,7 @@ import pytest
 from etude.core.errors import EtudeError
 from etude.runs.config import load
 from etude.runs.task_scans import scan as scan_here
+from etude.store.journal import read_journal
 from training_run import quiet
 
 SETTINGS = """
@@ -93,7 +94,8 @@ def test_every_task_is_told_with_windows_groups_and_interval(report: dict[str, A
     for task in report["tasks"]:
         assert task["task"] in ("metaworld-mt50/0", "metaworld-mt50/1")
         assert 8 <= task["windows"] <= task["of"]
-        assert list(task["groups"]) == ["arm", "gripper"]
+        # Neither task opens or closes the gripper, so nothing can be wrong with it.
+        assert list(task["groups"]) == ["arm"]
         low, high = task["interval"]
         assert 0 <= low <= task["pass_rate"] <= high <= 1
         assert not task["trained_on"]
@@ -119,8 +121,15 @@ def test_a_scan_that_recalls_everything_needs_no_weights(trained: Path, report: 
     assert uncounted(again) == uncounted(report)
 
 
-def test_two_ranks_print_the_report_of_one(trained: Path, report: dict[str, Any]):
-    assert scan(trained, "--cache.root", "two", ranks=2) == report
+def test_two_ranks_print_and_record_what_one_does(trained: Path, report: dict[str, Any]):
+    record = trained / report["record"]
+    of_one = record.read_bytes()
+    record.unlink()
+
+    of_two = scan(trained, "--cache.root", "two", ranks=2)
+
+    assert of_two == report
+    assert record.read_bytes() == of_one
 
 
 def test_a_checkpoint_can_be_named_in_place_of_a_recipe(trained: Path, report: dict[str, Any]):
@@ -132,7 +141,8 @@ def test_a_checkpoint_can_be_named_in_place_of_a_recipe(trained: Path, report: d
 
     found = json.loads(done.stdout)
     assert found["inferences"] == 0
-    assert uncounted(found) == uncounted(report)
+    assert found["record"] == report["record"].replace("recipe", "unnamed")
+    assert uncounted({**found, "record": report["record"]}) == uncounted(report)
 
 
 def test_another_checkpoint_shares_no_result(trained: Path, report: dict[str, Any]):
@@ -142,10 +152,41 @@ def test_another_checkpoint_shares_no_result(trained: Path, report: dict[str, An
     assert other["policy"] != report["policy"]
 
 
+def test_two_checkpoints_are_compared_window_by_window(trained: Path, report: dict[str, Any]):
+    other = scan(trained, "--policy.path", "runs/recipe/checkpoints/step-00000030")
+    words = ["etude", "scan", "compare", other["record"], "runs/recipe"]
+
+    found = json.loads(start(trained, *words, "--json").stdout)
+    told = start(trained, *words, "--lang", "en").stdout.splitlines()
+
+    assert (found["a"]["step"], found["a"]["policy"]) == (30, other["policy"])
+    assert (found["b"]["step"], found["b"]["policy"]) == (60, report["policy"])
+    assert [task["name"] for task in found["tasks"]] == ["button-press-v3", "reach-v3"]
+    for task, before, after in zip(found["tasks"], other["tasks"], report["tasks"], strict=True):
+        assert task["pairs"] + task["only_a"] == before["windows"]
+        assert task["pairs"] + task["only_b"] == after["windows"]
+        assert task["pairs"] >= 8
+        assert task["interval"][0] <= task["ratio"] <= task["interval"][1]
+    assert found["overall"]["tasks"] == 2
+    assert told[0].split() == [
+        "task",
+        "verdict",
+        "n",
+        "before",
+        "after",
+        "ratio",
+        "95",
+        "%",
+        "passed",
+    ]
+    assert {told[1].split()[0], told[2].split()[0]} == {"button-press-v3", "reach-v3"}
+    assert "GMSE is a proxy of success" in "\n".join(told)
+
+
 def test_after_a_rank_was_killed_only_what_was_not_kept_is_computed(
     trained: Path, report: dict[str, Any], tmp_path: Path
 ):
-    flags = ["--cache.root", str(tmp_path / "kept")]
+    flags = ["--cache.root", str(tmp_path / "kept"), "--scan.write_every_s", "0"]
 
     # A rank dies when its first four windows are on disk; the other may get as far, or give up.
     killed = started(trained, *flags, ranks=2, ETUDE_KILL_AT="cache.segment_written")
@@ -161,10 +202,43 @@ def test_a_person_reads_a_table_and_that_it_is_a_proxy(trained: Path, report: di
     done = start(trained, "etude", "scan", "tasks", "recipe.toml", "--lang", "en")
 
     lines = done.stdout.splitlines()
-    assert lines[0].split()[:4] == ["task", "verdict", "windows", "GMSE"]
+    assert lines[0].split()[:6] == ["task", "verdict", "n", "GMSE", "arm", "passed"]
     assert {lines[1].split()[0], lines[2].split()[0]} == {"button-press-v3", "reach-v3"}
     assert "It is a proxy of success" in done.stdout
     assert f"0 asked of the policy, {report['inferences']} known" in done.stdout
+    assert lines[-1] == f"Record: {report['record']}"
+
+
+def test_the_run_is_told_of_the_scan_and_its_record(trained: Path, report: dict[str, Any]):
+    told = [
+        event
+        for path in sorted(trained.glob("runs/recipe/events/rank-00000.*"))
+        for event in read_journal(path)
+        if event["kind"] == "scan_finished" and event["policy"] == report["policy"]
+    ]
+
+    assert f"runs/recipe/{told[0]['record']}" == report["record"]
+    assert told[0]["windows"] == [task["windows"] for task in report["tasks"]]
+    assert told[0]["gmse"] == [task["gmse"] for task in report["tasks"]]
+
+
+def test_a_scan_whose_record_cannot_be_written_is_told_with_a_warning(
+    trained: Path, report: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "file").touch()
+    monkeypatch.chdir(trained)
+    step = "runs/recipe/checkpoints/step-00000060"
+    said: list[str] = []
+
+    outcome = scan_here(
+        load(Path("recipe.toml"), ["--output_dir", str(tmp_path / "file"), "--policy.path", step]),
+        progress=quiet,
+        warn=said.append,
+    )
+
+    assert outcome.record == ""
+    assert outcome.report.recalled == report["inferences"]
+    assert said[0].endswith("cannot be written: Not a directory; the scan is told but not recorded")
 
 
 @pytest.mark.parametrize(

@@ -47,9 +47,9 @@ def test_a_task_is_the_fold_of_its_windows():
 
     # Two groups: a window's GMSE is half of its arm's ratio. Two of five windows pass.
     assert (scan.windows, scan.of) == (5, 50)
-    assert scan.gmse == pytest.approx(0.15)
+    assert scan.gmse == pytest.approx(0.2)
     assert scan.gmse_p90 == pytest.approx(0.5)
-    assert scan.groups == {"arm": pytest.approx(0.3), "gripper": 0.0}
+    assert scan.groups == {"arm": pytest.approx(0.4), "gripper": 0.0}
     assert (scan.mse, scan.mae) == (pytest.approx(0.4), pytest.approx(0.8))
     assert scan.passed == pytest.approx(2.0)
     assert (scan.pass_rate.successes, scan.pass_rate.trials) == (2, 5)
@@ -64,30 +64,62 @@ def test_a_window_whose_gripper_errs_does_not_pass():
 
 
 def test_windows_count_by_what_they_stand_for():
-    # 90 frames of transit with one window, 10 of gripper with two.
+    # Slow frames were drawn three times as densely as changes; both count alike.
     scores = [
-        score(0, 1, 0.0, stratum="transit"),
-        score(0, 2, 1.0, stratum="gripper"),
-        score(0, 3, 1.0, stratum="gripper"),
+        score(0, 1, 0.0, stratum="change"),
+        score(0, 2, 0.5, stratum="slow"),
+        score(0, 3, 0.5, stratum="slow"),
     ]
-    cells = {("transit", 0): 90, ("gripper", 0): 10}
-    plan = TaskPlan(task=TASK, of=100, choices=tuple(each.choice for each in scores), cells=cells)
+    plan = TaskPlan(
+        task=TASK,
+        of=100,
+        choices=tuple(each.choice for each in scores),
+        cells={("change", 0): 70, ("slow", 0): 30},
+        densities={("change", 0): 1.0, ("slow", 0): 3.0},
+    )
 
     scan = fold_task(plan, scores, tau=0.25)
 
-    assert plan.weights(plan.choices) == pytest.approx([90.0, 5.0, 5.0])
-    assert scan.pass_rate.rate == pytest.approx(0.9)
-    assert scan.gmse == 0.0
-    assert scan.mse == pytest.approx(0.1)
+    # Shares of 1, 1/3 and 1/3 of 100 windows.
+    assert plan.weights(plan.choices) == pytest.approx([60.0, 20.0, 20.0])
+    assert scan.pass_rate.rate == pytest.approx(0.6)
+    # 0.6 of 0 and 0.4 of half of 0.5.
+    assert scan.gmse == pytest.approx(0.1)
+    assert scan.mse == pytest.approx(0.2)
 
 
-def test_episodes_of_a_stratum_without_a_window_are_stood_for_by_the_others():
-    # The 30 slow frames of episode 1 were not looked at: those of episode 0 stand for all 40.
-    scores = [score(0, 1, 0.0), score(0, 2, 0.0, stratum="idle")]
-    cells = {("slow", 0): 10, ("slow", 1): 30, ("idle", 0): 60}
+def test_moments_around_a_gripper_event_count_most_and_transit_least():
+    # Ten windows of each; importances 3, 1 and 0.3 of 4.3.
+    scores = [
+        score(0, 1, 1.0, stratum="gripper"),
+        score(0, 2, 0.0, stratum="slow"),
+        score(0, 3, 0.0, stratum="transit"),
+    ]
+
+    scan = fold_task(plan_of(scores), scores, tau=0.25)
+
+    assert scan.groups["arm"] == pytest.approx(3 / 4.3)
+    assert scan.gmse == pytest.approx(1.5 / 4.3)
+    assert scan.pass_rate.rate == pytest.approx(1.3 / 4.3)
+
+
+def test_a_window_that_is_far_off_counts_as_one_that_holds_still():
+    scores = [score(0, 1, 50.0), score(0, 2, 0.2)]
+
+    scan = fold_task(plan_of(scores), scores, tau=0.25)
+
+    # GMSE of 25, which counts as 1, and of 0.1.
+    assert scan.gmse == pytest.approx(0.55)
+    assert scan.gmse_p90 == pytest.approx(25.0)
+
+
+def test_an_episode_without_a_window_is_stood_for_by_the_others():
+    # Nothing of the 50 frames of episode 1 was looked at.
+    scores = [score(0, 1, 0.0), score(0, 2, 0.0, stratum="idle"), score(2, 0, 0.0)]
+    cells = {("slow", 0): 10, ("idle", 0): 30, ("slow", 1): 50, ("slow", 2): 10}
     plan = TaskPlan(task=TASK, of=100, choices=tuple(each.choice for each in scores), cells=cells)
 
-    assert plan.weights(plan.choices) == pytest.approx([40.0, 60.0])
+    assert plan.weights(plan.choices) == pytest.approx([40.0, 40.0, 20.0])
 
 
 @given(st.lists(st.floats(0, 2), min_size=1, max_size=20), st.randoms(use_true_random=False))

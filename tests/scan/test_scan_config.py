@@ -8,6 +8,7 @@ from etude.scan.scan_config import ScanConfig, parse_groups
     ("name", "value", "said"),
     [
         ("windows_per_task", -1, "not at least 0"),
+        ("samples_per_task", -1, "not at least 0"),
         ("first", 0, "not at least 1"),
         ("tau", 0.0, "not over 0"),
         ("time_limit_s", -1.0, "not at least 0"),
@@ -24,9 +25,10 @@ def test_a_setting_out_of_range_is_refused_by_name(name: str, value: float, said
 
 
 @pytest.mark.parametrize("strategy", ["panel", "uniform"])
-def test_a_strategy_that_draws_needs_to_know_how_many(strategy: str):
-    with pytest.raises(ConfigError, match=f'^windows_per_task is 0, which strategy "{strategy}"'):
-        ScanConfig(strategy=strategy, windows_per_task=0)
+@pytest.mark.parametrize("name", ["windows_per_task", "samples_per_task"])
+def test_a_strategy_that_draws_needs_to_know_how_many(strategy: str, name: str):
+    with pytest.raises(ConfigError, match=f'^{name} is 0, which strategy "{strategy}"'):
+        ScanConfig(**{"strategy": strategy, name: 0})
 
 
 def test_groups_are_names_with_dimensions_and_ranges_of_them():

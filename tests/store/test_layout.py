@@ -94,8 +94,9 @@ RESUME = "Add --resume to continue it, or choose another --output_dir."
 EMPTY = "Choose another --output_dir, or empty this one yourself."
 
 
-def test_evaluations_made_beforehand_do_not_keep_a_run_from_beginning(tmp_path: Path):
+def test_evaluations_and_scans_made_beforehand_do_not_keep_a_run_from_beginning(tmp_path: Path):
     (tmp_path / "eval/expert-1").mkdir(parents=True)
+    (tmp_path / "scans").mkdir()
 
     RunFolder(tmp_path).require_fresh()
 
@@ -158,6 +159,8 @@ def test_everything_of_a_run_lies_inside_its_folder(tmp_path: Path):
             folder.checkpoints,
             folder.report,
             folder.evaluation("e1"),
+            folder.scans,
+            folder.scan("tasks-1"),
         )
     }
 
@@ -170,4 +173,6 @@ def test_everything_of_a_run_lies_inside_its_folder(tmp_path: Path):
         "checkpoints",
         "report.html",
         "eval/e1",
+        "scans",
+        "scans/tasks-1.jsonl.zst",
     }

@@ -11,9 +11,10 @@ from etude.core.protocols import Dataset, Policy, Ranks, WorkQueue
 from etude.core.ranks import Solo
 from etude.core.types import ActionChunk, ContentKey, Observation, ScanReport, TaskId
 from etude.datasets.split import hold_out
-from etude.scan.runner import ScanSubject, scan_tasks
+from etude.scan.runner import scan_tasks
 from etude.scan.scan_config import ScanConfig
 from etude.scan.scoring import Scorer, ScoringParts
+from etude.scan.subject import ScanSubject
 from etude.store.cache import SegmentCache
 from etude.store.segments import Subject
 from etude.testing.fakes import MemoryDataset, MemoryEpisode, toy_tasks

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 Recipe = tyro.conf.Positional[Path | None]
 
-_POSITIONAL = ("recipe", "run_folder", "key", "folder", "folders")
+_POSITIONAL = ("recipe", "run_folder", "key", "folder", "folders", "a", "b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,8 @@ from etude.cli.texts import CATALOGUES, duration
 SCHEMA_VERSION = 1
 NO_RATE = "-"
 """Stands where nothing was tried; zero episodes have no rate."""
+WIDTH = 80
+"""Cells of a terminal into which tables are fitted where they can be."""
 
 
 def json_text(result: object) -> str:
@@ -109,19 +111,49 @@ def _task_table(tasks: Sequence[Mapping[str, Any]], text: Mapping[str, str]) -> 
     return table(rows, words=2)
 
 
+def share(rate: float) -> str:
+    """Return a rate in whole per cent, for tables with little room."""
+    return f"{100 * rate:.0f} %"
+
+
+def short_interval(low: float, high: float) -> str:
+    """Return an interval of rates in whole per cent, for tables with little room."""
+    return f"{100 * low:.0f}-{100 * high:.0f}"
+
+
+def figure(value: float) -> str:
+    """Return a number that is not negative in at most five characters, or seven over 1e5."""
+    digits = 3 - sum(value >= limit for limit in (9.9995, 99.995, 999.95))
+    return f"{value:.{digits}f}" if value < 99999.5 else f"{value:.1e}"
+
+
 def table(rows: Sequence[Sequence[str]], *, words: int) -> str:
-    """Return rows in columns: the first `words` to the left, numbers to the right."""
-    widths = [max(cell_len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return "\n".join(_line(row, widths, words) for row in rows)
+    """Return rows in columns: the first `words` to the left, numbers to the right.
+
+    Two spaces part the columns, or one where two would make the table too wide.
+    """
+    widths = _widths(rows)
+    gap = "  " if sum(widths) + 2 * (len(widths) - 1) <= WIDTH else " "
+    return "\n".join(_line(row, widths, words, gap) for row in rows)
 
 
-def _line(row: Sequence[str], widths: Sequence[int], words: int) -> str:
+def table_cells(rows: Sequence[Sequence[str]]) -> int:
+    """Return how wide a table of these rows is at least, in cells."""
+    widths = _widths(rows)
+    return sum(widths) + len(widths) - 1
+
+
+def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    return [max(cell_len(row[column]) for row in rows) for column in range(len(rows[0]))]
+
+
+def _line(row: Sequence[str], widths: Sequence[int], words: int, gap: str) -> str:
     # Chinese takes two cells a character.
     cells: list[str] = []
     for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
         space = " " * (width - cell_len(cell))
         cells.append(cell + space if column < words else space + cell)
-    return "  ".join(cells).rstrip()
+    return gap.join(cells).rstrip()
 
 
 def _sortable(rate: float | None) -> float:

@@ -15,6 +15,8 @@ COMMANDS: Mapping[str, str] = {
     "report": "RUN_FOLDER",
     "config show": "[RECIPE] [settings]",
     "scan tasks": "[RECIPE] [settings]",
+    "scan samples": "[RECIPE] [settings]",
+    "scan compare": "A B",
     "cache stats": "",
     "cache why": "[KEY]",
     "cache verify": "",
@@ -50,7 +52,7 @@ def command_help(language: str, command: str, options: tuple[str, ...]) -> str:
     """Return what `etude COMMAND --help` prints."""
     text = CATALOGUES[language]
     takes = COMMANDS[command]
-    positional = [word.strip("[].") for word in takes.split()[:1]]
+    positional = [word.strip("[].") for word in takes.split() if word != "[settings]"]
     names = (*positional, *options, "--lang", "--help")
     lines = [f"  {name:<12} {text[name]}" for name in names]
     parts = [

@@ -25,6 +25,8 @@ CHINESE: Mapping[str, str] = {
     "report": "为运行目录生成报告",
     "config show": "列出全部设置及其来源",
     "scan tasks": "逐个任务，把策略与留出的示范作比较",
+    "scan samples": "找出训练示范中各个时刻对策略的难度",
+    "scan compare": "逐个窗口说明两次扫描之间有何变化",
     "cache stats": "说明扫描缓存里有什么",
     "cache why": "说明某个结果为何没有命中缓存: 哪一项输入不同",
     "cache verify": "读取整个扫描缓存并核对每个键",
@@ -36,6 +38,8 @@ CHINESE: Mapping[str, str] = {
     "RUN_FOLDERS": "存放运行的目录，例如 runs；其下各层也算在内",
     "KEY": "已保存结果的键，或其开头部分",
     "FOLDER": "目录，结构与缓存相同",
+    "A": "之前的扫描: 其记录文件，或运行目录（取最新的任务扫描）",
+    "B": "之后的扫描",
     "--cache.root": "缓存目录，默认 $XDG_CACHE_HOME/etude 或 ~/.cache/etude",
     "--like": '不给键而以 JSON 给出输入，例如 \'{"weights": "3f2a"}\'',
     "--json": "在标准输出只打印一个 JSON 对象，其余内容写到标准错误",
@@ -52,15 +56,63 @@ CHINESE: Mapping[str, str] = {
     "windows": "窗口",
     "n_of": "{n:,} / {of:,}",
     "gmse": "GMSE",
-    "groups_of_task": "各动作组",
-    "pass_rate": "窗口通过率",
     "proxy": (
         "GMSE 比较预测动作与示范动作: 0 为完全一致，1 相当于原地不动。\n"
         "它只是成功率的替代指标，成功率要靠实际运行测得（`etude eval`）。"
     ),
     "scanned": "窗口: 询问策略 {asked:,} 个，沿用以往扫描 {known:,} 个",
     "trained_on": "* 没有留出的示范，用训练示范扫描，结果偏好",
-    "incomplete": "未完成: 计划做完之前，scan.time_limit_s 或 scan.windows_per_task 的限额已到",
+    "incomplete": (
+        "未完成: 计划做完之前，scan.time_limit_s 或 scan.windows_per_task 的限额已到，\n"
+        "或策略没有应答"
+    ),
+    "n": "n",
+    "passed": "通过",
+    "interval_short": "95 %",
+    "scored": (
+        "n: 已评分的窗口，共 {n:,} / {of:,} 个。通过: 各动作组误差都不超过原地不动的\n"
+        "scan.tau 倍的窗口所占比例，附 95 % 区间。"
+    ),
+    "record_at": "记录: {path}",
+    "before": "之前",
+    "after": "之后",
+    "ratio": "比值",
+    "verdict_better": "变好",
+    "verdict_worse": "变差",
+    "verdict_unresolved": "未能分辨",
+    "compared": "{n} 个任务的平均比值: {ratio}，95 % 区间 {interval}",
+    "verdicts": "任务: 变好 {better} 个，未能分辨 {unresolved} 个，变差 {worse} 个",
+    "paired": (
+        "窗口: 两次扫描都有的 {pairs:,} 个（n），只在前者的 {only_a:,} 个，只在后者的 {only_b:,} 个"
+    ),
+    "passed_change": "其中通过的: 之前 {before:,} 个，之后 {after:,} 个",
+    "comparison_proxy": (
+        "之前、之后: 两次扫描共有窗口的 GMSE 几何平均，比值小于 1 为变好。\n"
+        "GMSE 只是成功率的替代指标，成功率要靠实际运行测得（`etude eval`）。"
+    ),
+    "corrected": (
+        "区间只针对单个任务。判定对全部任务同时成立（Holm 校正，5 %），\n"
+        "因为任务多了，总有一些会偶然不同。"
+    ),
+    "scan_a": "之前: 第 {step:,} 步，{path}",
+    "scan_b": "之后: 第 {step:,} 步，{path}",
+    "in_part": "（未完成）",
+    "difficulty": "难度",
+    "hardest": "最难的层",
+    "weight": "权重",
+    "suspects": "可疑",
+    "difficulty_proxy": (
+        "难度是 GMSE 的均值: 0 为完全一致，1 相当于原地不动。\n"
+        "它只是尚待学习之处的替代指标。权重是最难一层的窗口的抽取频率，1 为均匀抽取。"
+    ),
+    "strata_estimated": "各层的大小由部分示范估计得出，权重随之为估计值",
+    "samples_incomplete": "未完成: scan.time_limit_s 已到，或策略没有应答，扫描提前结束",
+    "suspect_list": "可疑窗口（所属任务在进步，其误差却一直很大）:",
+    "suspects_more": "另有 {count:,} 个，--json 列出全部",
+    "episode": "示范",
+    "frame": "帧",
+    "stratum": "层",
+    "visits": "次数",
     "task": "任务",
     "group": "分组",
     "solved": "成功",

@@ -26,6 +26,8 @@ ENGLISH: Mapping[str, str] = {
     "report": "write the report of a run folder",
     "config show": "print every setting and where its value comes from",
     "scan tasks": "compare a policy with held-out demonstrations, task by task",
+    "scan samples": "find how difficult each moment of the training episodes is",
+    "scan compare": "say what has changed from one scan to another, window by window",
     "cache stats": "say what the scan cache holds",
     "cache why": "say why a result was not recalled: which input differs",
     "cache verify": "read the whole scan cache and check every key",
@@ -37,6 +39,8 @@ ENGLISH: Mapping[str, str] = {
     "RUN_FOLDERS": "folders of runs, e.g. runs; those below count too",
     "KEY": "the key of a kept result, or its beginning",
     "FOLDER": "a folder, laid out like the cache itself",
+    "A": "the scan before: its record, or a run for its newest task scan",
+    "B": "the scan after",
     "--cache.root": "the cache; default $XDG_CACHE_HOME/etude or ~/.cache/etude",
     "--like": 'inputs as JSON instead of a key, e.g. \'{"weights": "3f2a"}\'',
     "--json": "print one JSON object on stdout, everything else on stderr",
@@ -53,18 +57,71 @@ ENGLISH: Mapping[str, str] = {
     "windows": "windows",
     "n_of": "{n:,} of {of:,}",
     "gmse": "GMSE",
-    "groups_of_task": "by group",
-    "pass_rate": "windows passed",
     "proxy": (
-        "GMSE compares predicted with recorded actions: 0 is perfect, 1 no better than holding "
-        "still.\nIt is a proxy of success; only episodes measure success (`etude eval`)."
+        "GMSE compares predicted with recorded actions: 0 is perfect, 1 no better than\n"
+        "holding still. It is a proxy of success; only episodes measure success\n"
+        "(`etude eval`)."
     ),
     "scanned": "Windows: {asked:,} asked of the policy, {known:,} known from earlier scans",
     "trained_on": "* has no held-out episode; scanned on training episodes, which flatters it",
     "incomplete": (
-        "Not complete: scan.time_limit_s or scan.windows_per_task ended the scan before its plan "
-        "was done"
+        "Not complete: scan.time_limit_s, scan.windows_per_task, or a policy that did not\n"
+        "answer ended the scan before its plan was done"
     ),
+    "n": "n",
+    "passed": "passed",
+    "interval_short": "95 %",
+    "scored": (
+        "n: windows scored, {n:,} of {of:,}. passed: the share in which no group errs\n"
+        "by more than scan.tau of holding still, with its 95 % interval."
+    ),
+    "record_at": "Record: {path}",
+    "before": "before",
+    "after": "after",
+    "ratio": "ratio",
+    "verdict_better": "better",
+    "verdict_worse": "worse",
+    "verdict_unresolved": "unresolved",
+    "compared": "Mean ratio of {n} tasks: {ratio}, 95 % interval {interval}",
+    "verdicts": "Tasks: {better} better, {unresolved} unresolved, {worse} worse",
+    "paired": (
+        "Windows: {pairs:,} in both scans (n), {only_a:,} only in the first, "
+        "{only_b:,} in the second"
+    ),
+    "passed_change": "Passed, of those in both: {before:,} before, {after:,} after",
+    "comparison_proxy": (
+        "before, after: geometric mean of GMSE over the windows of both scans; a ratio\n"
+        "under 1 is better. GMSE is a proxy of success; only episodes measure success\n"
+        "(`etude eval`)."
+    ),
+    "corrected": (
+        "Intervals are those of each task by itself. Verdicts hold for all tasks at once\n"
+        "(Holm's correction, 5 %), since of many tasks some would differ by chance."
+    ),
+    "scan_a": "Before: step {step:,}, {path}",
+    "scan_b": "After: step {step:,}, {path}",
+    "in_part": "(not complete)",
+    "difficulty": "difficulty",
+    "hardest": "hardest",
+    "weight": "weight",
+    "suspects": "suspects",
+    "difficulty_proxy": (
+        "Difficulty is the mean GMSE: 0 is perfect, 1 no better than holding still.\n"
+        "It is a proxy of what is left to learn. Weight is how often to draw the windows\n"
+        "of the hardest stratum, 1 being uniform."
+    ),
+    "strata_estimated": (
+        "Sizes of strata are estimated from a part of the episodes, and weights with them"
+    ),
+    "samples_incomplete": (
+        "Not complete: scan.time_limit_s, or a policy that did not answer, ended the scan"
+    ),
+    "suspect_list": "Suspect windows, whose error stays large while their task improves:",
+    "suspects_more": "and {count:,} more; --json lists all",
+    "episode": "episode",
+    "frame": "frame",
+    "stratum": "stratum",
+    "visits": "visits",
     "task": "task",
     "group": "group",
     "solved": "solved",

@@ -6,6 +6,7 @@
   + DataError           4  a dataset file is missing, torn, or not what its metadata says
   + MissingToolError    4  a program or a package that the command needs is not installed
   + PolicyError         1  a policy cannot be loaded, or returns the wrong shape
+    + PolicyUnavailable 1  a policy does not answer now; asking again may help
   + SimulatorError      1  an environment cannot be made or breaks its contract
   + TrainingError       1  training cannot go on, for example after a loss that is not finite
   + ScanError           1  the results of a scan do not add up
@@ -81,6 +82,10 @@ class MissingToolError(EtudeError):
 
 class PolicyError(EtudeError):
     """A policy cannot be loaded, or returns the wrong shape."""
+
+
+class PolicyUnavailable(PolicyError):
+    """A policy does not answer now; asking again may help."""
 
 
 class SimulatorError(EtudeError):

@@ -174,7 +174,7 @@ class WindowScore:
 
     choice: WindowChoice
     groups: Mapping[str, float]
-    """Grouped, normalised mean squared error over that of holding still, by action group."""
+    """Error over the recorded motion, by action group."""
     mse: float
     """Plain mean squared error, in the dataset's own units."""
     mae: float
@@ -182,7 +182,7 @@ class WindowScore:
 
     @property
     def gmse(self) -> float:
-        """Mean of the groups' ratios: 1 is no better than holding still, 0 is perfect."""
+        """Grouped, motion-scaled error: 0 is perfect, 1 about no better than holding still."""
         return sum(self.groups.values()) / len(self.groups)
 
 
@@ -207,10 +207,10 @@ class TaskScan:
     of: int
     """Windows that could have been."""
     gmse: float
-    """Weighted median over windows."""
+    """Weighted mean over windows, of which none counts as more than 1."""
     gmse_p90: float
     groups: Mapping[str, float]
-    """Weighted median of each group's ratio."""
+    """Weighted mean of each group's ratio."""
     passed: float
     """Effective number of windows that passed."""
     pass_rate: Interval

@@ -116,6 +116,39 @@ class EvaluationFinished(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WindowsAsked(Event):
+    """This rank has asked the policy about windows, and kept what it said."""
+
+    kind: ClassVar[str] = "windows_asked"
+    scan: str
+    """The kind of scan, e.g. "task-scan"."""
+    windows: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanFinished(Event):
+    """A scan has ended, with all that was planned or without; errors are a proxy of success."""
+
+    kind: ClassVar[str] = "scan_finished"
+    scan: str
+    record: str
+    """Its file in the run folder; empty where it could not be written."""
+    step: int
+    """Training steps behind the policy."""
+    policy: str
+    """Identity of the policy's weights."""
+    tasks: list[str]
+    windows: list[int]
+    """Scored, by task; the task list of this row is `tasks`."""
+    of: list[int]
+    gmse: list[float]
+    inferences: int
+    recalled: int
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SinkFailed(Event):
     """A view of the events has failed and gets no more of them."""
 
@@ -142,6 +175,8 @@ EVENTS: tuple[type[Event], ...] = (
     StepSkipped,
     CheckpointCommitted,
     EvaluationFinished,
+    WindowsAsked,
+    ScanFinished,
     SinkFailed,
     Warned,
 )

@@ -3,11 +3,14 @@
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from etude.compute.queues import open_queue
 from etude.compute.world import join
 from etude.core.protocols import Dataset, Progress, Ranks
 from etude.datasets.split import Split, hold_out
+from etude.events.recorder import Recorder
+from etude.events.schema import Event, WindowsAsked
 from etude.runs.build import open_dataset
 from etude.runs.run_config import RunConfig
 from etude.runs.saved_policy import SavedPolicy, read_saved_policy
@@ -15,6 +18,7 @@ from etude.scan.logic import Logic
 from etude.scan.scoring import ScoringParts
 from etude.store.cache import SegmentCache
 from etude.store.content import content_key
+from etude.store.layout import RunFolder
 from etude.store.segments import Subject
 
 
@@ -29,6 +33,8 @@ class Scanning:
     horizon: int
     """Actions of a chunk that are judged."""
     parts: ScoringParts
+    tell: Callable[[Event], None]
+    """Records an event, if the output folder is a run."""
 
 
 @contextmanager
@@ -49,13 +55,16 @@ def open_scan(
         dataset = open_dataset(config)
         # One rank speaks for all, since all see the same.
         first = ranks.rank == 0
-        # A segment for every full call of the policy, so that no kill loses more than one call.
-        with SegmentCache(
-            config.cache.folder,
-            _subject(logic, policy, horizon=horizon),
-            batch_entries=config.scan.batch_size,
-            warn=warn if first else _unsaid,
-        ) as cache:
+        with (
+            _events_of_run(RunFolder(Path(config.output_dir)), ranks) as tell,
+            SegmentCache(
+                config.cache.folder,
+                _subject(logic, policy, horizon=horizon),
+                batch_entries=config.scan.batch_size,
+                pause_s=config.scan.write_every_s,
+                warn=warn if first else _unsaid,
+            ) as cache,
+        ):
             yield Scanning(
                 ranks=ranks,
                 dataset=dataset,
@@ -74,8 +83,27 @@ def open_scan(
                     queue=open_queue(ranks),
                     progress=progress if first else _silent,
                     horizon=horizon,
+                    asked=lambda windows, seconds: tell(
+                        WindowsAsked(
+                            scan=logic.namespace, windows=windows, seconds=round(seconds, 4)
+                        )
+                    ),
                 ),
+                tell=tell,
             )
+
+
+@contextmanager
+def _events_of_run(folder: RunFolder, ranks: Ranks) -> Generator[Callable[[Event], None]]:
+    """Lend what records this rank's events; without a run in `folder` nothing is recorded."""
+    if not folder.manifest.exists():
+        yield _unrecorded
+        return
+    recorder = Recorder(folder.events, rank=ranks.rank)
+    try:
+        yield recorder.emit
+    finally:
+        recorder.close()
 
 
 def _subject(logic: Logic, policy: SavedPolicy, *, horizon: int) -> Subject:
@@ -96,6 +124,10 @@ def _subject(logic: Logic, policy: SavedPolicy, *, horizon: int) -> Subject:
 
 def _silent(phase: str, done: int, total: int, note: str = "", /) -> None:
     del phase, done, total, note
+
+
+def _unrecorded(event: Event) -> None:
+    del event
 
 
 def _unsaid(message: str) -> None:

@@ -10,13 +10,16 @@ from typing import TypeVar
 
 from etude.core.errors import ScanError
 from etude.core.types import ContentKey, TaskScan, WindowScore
-from etude.scan.metric import passes
 from etude.scan.plan import TaskPlan
+from etude.scan.score import passes
 from etude.scan.sequential import Evidence, evidence_of, pass_interval
+from etude.scan.strata import importance
 
 T = TypeVar("T")
 
 TAIL = 0.9
+WORST = 1.0
+"""A window that is further off than this counts as this far: no better than holding still."""
 NAMED = 5
 """Most items that one message names."""
 
@@ -46,10 +49,10 @@ def fold_task(plan: TaskPlan, scores: Sequence[WindowScore], *, tau: float) -> T
         task=plan.task,
         windows=len(scores),
         of=plan.of,
-        gmse=weighted_quantile(errors, weights, 0.5),
+        gmse=_mean([min(error, WORST) for error in errors], weights),
         gmse_p90=weighted_quantile(errors, weights, TAIL),
         groups={
-            name: weighted_quantile([score.groups[name] for score in scores], weights, 0.5)
+            name: _mean([score.groups[name] for score in scores], weights)
             for name in scores[0].groups
         },
         passed=evidence.passed,
@@ -158,7 +161,11 @@ def _weights(plan: TaskPlan, scores: Sequence[WindowScore]) -> list[float]:
                 f"but is not planned for {plan.task}, or was scored twice"
             )
         known.remove(where)
-    return plan.weights(score.choice for score in scores)
+    stands_for = plan.weights(score.choice for score in scores)
+    return [
+        weight * importance(score.choice.stratum)
+        for weight, score in zip(stands_for, scores, strict=True)
+    ]
 
 
 def _evidence(scores: Sequence[WindowScore], weights: Sequence[float], *, tau: float) -> Evidence:

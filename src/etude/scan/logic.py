@@ -65,8 +65,6 @@ class LockLine:
 
 
 _WINDOWS = ("scan/open_loop.py", "scan/metric.py", "datasets/windows.py")
-FOLDS = ("scan/baseline.py", "scan/groups.py")
-"""What the closure imports only for verdicts, which are computed anew from what is kept."""
 
 
 TASK_SCAN = Logic(namespace="task-scan", version=1, closure=_WINDOWS)

@@ -1,25 +1,19 @@
-"""GMSE, the error of a window: grouped, normalised, and relative to holding still.
+"""The errors of a window by action dimension: what policies are asked for, and what is kept.
 
-    e[w, g] = sum over h of m[h] * mean over d in g of ((predicted - recorded) / s[d])^2, over sum m
-    ratio[w, g] = e[w, g] / b[task, g]
+    squared[w, d] = sum over h of m[h] * (predicted[h, d] - recorded[h, d])^2, over sum m
 
-h runs over the executed part of a chunk and m is 0 for padding. Because s and b are constants of
-the task, the error of each dimension in the dataset's own units says all about a window: that is
-what policies are asked for, and what is worth keeping. Groups and ratios follow from it.
-
-1 is no better than holding still, 0 is perfect. It is a proxy of success, never success.
+h runs over the executed part of a chunk and m is 0 for padding. Scores and verdicts are made of
+these, and of what was recorded, without asking the policy again (`scan.score`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float32, Float64
 
 from etude.core.errors import DataError, PolicyError
-from etude.core.types import WindowChoice, WindowScore
-from etude.scan.baseline import TaskBaseline
-from etude.scan.groups import ActionGroup
+from etude.core.types import WindowChoice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -60,40 +54,6 @@ def dimension_errors(
         squared=(difference**2).sum(axis=1) / steps,
         absolute=np.abs(difference).sum(axis=1) / steps,
     )
-
-
-def window_score(
-    choice: WindowChoice,
-    *,
-    squared: Sequence[float],
-    absolute: Sequence[float],
-    groups: Sequence[ActionGroup],
-    baseline: TaskBaseline,
-) -> WindowScore:
-    """Return the score of a window from its errors by dimension.
-
-    Args:
-        choice: Which window it is.
-        squared: Its row of `DimensionErrors.squared`.
-        absolute: Its row of `DimensionErrors.absolute`.
-        groups: What is judged together, the same as in the baseline.
-        baseline: Of the window's task.
-    """
-    relative = np.asarray(squared, np.float64) / baseline.scale**2
-    return WindowScore(
-        choice=choice,
-        groups={
-            group.name: float(relative[list(group.dims)].mean() / baseline.hold[group.name])
-            for group in groups
-        },
-        mse=float(np.mean(squared)),
-        mae=float(np.mean(absolute)),
-    )
-
-
-def passes(groups: Mapping[str, float], *, tau: float) -> bool:
-    """Return whether the worst group of a window is good enough."""
-    return max(groups.values()) <= tau
 
 
 def _check_size(

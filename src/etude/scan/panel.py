@@ -3,14 +3,17 @@
 * stride: the stock rule, every 50th of the first 500 frames of an episode
 * sliding: end to end over whole episodes
 * uniform: spread evenly over whole episodes
-* panel: spread evenly over strata of what happens, so that short, decisive moments are not missed
+* panel: as uniform, but denser where errors count more, and where something rare happens
 
-What is chosen of an episode depends on its number and its own frames. So the choice is the same
-everywhere, one more episode changes little of it, and no list of windows is ever made: an episode
-is looked at, the places of its windows are kept, and it is forgotten.
+Errors follow the course of an episode more than anything else, so all but `stride` go through
+episodes evenly; decision 8 has the measurement. What is chosen of an episode depends on its number
+and its own frames. So the choice is the same everywhere, one more episode changes little of it, and
+no list of windows is ever made: an episode is looked at, the places of its windows are kept, and it
+is forgotten.
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -20,32 +23,30 @@ from jaxtyping import Bool, Float64, Int64
 from etude.core.protocols import Dataset
 from etude.core.types import EpisodeSpan, TaskId, WindowChoice
 from etude.curriculum.permutation import combine
-from etude.scan.baseline import draw_episodes, finite
-from etude.scan.plan import Cell, TaskPlan, cell_weights
+from etude.scan.episodes import EPISODES, draw_episodes, finite
+from etude.scan.plan import Cell, TaskPlan
 from etude.scan.scan_config import ScanConfig
-from etude.scan.strata import STRATA, strata_of
+from etude.scan.strata import STRATA, importance, strata_of
 from etude.store.content import content_key
 
 STRIDE = 50
 STRIDE_FRAMES = 500
-EPISODES = 32
-"""Most episodes of a task that one capped scan draws windows from."""
 AUDIT_SHARE = 8
 """One block of frames in so many is kept for audits and never steers anything. Episodes of fewer
 blocks are kept whole for steering."""
 AUDIT_BLOCK = 8
 """Frames of a block; neighbours are so alike that single frames would not be apart."""
-LEAST = 2
-"""Windows that every stratum gets, where it has them, before the rest is shared out."""
-SPREADS: Mapping[str, float] = {"gripper": 2.0, "waypoint": 1.5, "change": 1.5, "slow": 1.5}
-"""Standard deviation of the errors in a stratum relative to transit, where none was measured."""
+LEAST_SHARE = 1 / 16
+"""Share of an episode's windows that every stratum gets, however short it is: two of 32."""
+DENSEST = 3.0
+"""Most that a rare stratum may be drawn above the rest; what it gains, others lose."""
 
 Frames = Int64[np.ndarray, " frames"]
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _PLASTIC = 0.7548776662466927
 """Spreads episodes as the golden ratio spreads windows, and independently of it."""
-_Queue = tuple[EpisodeSpan, list[int]]
-"""The frames of a cell in the order in which they are to be chosen."""
+_Queue = list[tuple[EpisodeSpan, int, str, int]]
+"""An episode's frames in the order in which they are to be chosen, with strata and noise seeds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -60,8 +61,9 @@ class Chooser:
     """Action dimensions that open and close grippers."""
     ranges: Float64[np.ndarray, " action"] = field(default_factory=lambda: np.zeros(0))
     """Range over all tasks of each action dimension; needed where there are grippers."""
-    spreads: Mapping[str, float] = field(default_factory=lambda: SPREADS)
-    """Standard deviation of the errors in each stratum, from earlier scans."""
+    spreads: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Standard deviation of the errors in each stratum relative to the others, from earlier scans;
+    1 where none is named, since they differ little (docs/decisions/0008)."""
     audit: bool = False
     """Draw the panel that shares no window with any that steers."""
 
@@ -72,28 +74,23 @@ class Chooser:
             DataError: A recorded number of an episode that is looked at is not finite.
         """
         cells: dict[Cell, int] = {}
-        queues: dict[str, list[_Queue]] = {}
+        densities: dict[Cell, float] = {}
+        queues: list[_Queue] = []
         for episode in draw_episodes(episodes, EPISODES if most else len(episodes)):
-            for stratum, frames in self._candidates(episode).items():
+            found = self._candidates(episode)
+            dense = self._densities({name: len(frames) for name, frames in found.items()})
+            for stratum, frames in found.items():
                 cells[stratum, episode.index] = len(frames)
-                drawn = self._draw(episode, stratum, frames, most)
-                queues.setdefault(stratum, []).append((episode, drawn.tolist()))
+                densities[stratum, episode.index] = dense[stratum]
+            queues.append(self._draw(episode, found, dense, most))
         of = self._count(np.array([episode.length for episode in episodes], np.int64))
-        order = _neyman(
-            {name: _in_turn(name, cells_of) for name, cells_of in queues.items()},
-            _shares(cells, self.spreads),
-        )
-        choices = [choice for _, choice in zip(range(most or of), order, strict=False)]
-        weights = cell_weights(choices, cells, of=of)
-        return TaskPlan(
-            task=task,
-            of=of,
-            cells=cells,
-            choices=tuple(
-                replace(choice, weight=weight)
-                for choice, weight in zip(choices, weights, strict=True)
-            ),
-        )
+        choices = [choice for _, choice in zip(range(most or of), _in_turn(queues), strict=False)]
+        plan = TaskPlan(task=task, of=of, cells=cells, densities=densities, choices=())
+        weighted = [
+            replace(choice, weight=weight)
+            for choice, weight in zip(choices, plan.weights(choices), strict=True)
+        ]
+        return replace(plan, choices=tuple(weighted))
 
     def _count(self, lengths: Int64[np.ndarray, " episodes"]) -> int:
         """Return how many windows the strategy could choose from."""
@@ -114,15 +111,11 @@ class Chooser:
         """Return the frames that may be chosen, by stratum."""
         match self.config.strategy:
             case "stride":
-                return {"stride": np.arange(0, min(episode.length, STRIDE_FRAMES), STRIDE)}
+                frames = np.arange(0, min(episode.length, STRIDE_FRAMES), STRIDE)
             case "sliding":
-                return {"sliding": np.arange(0, episode.length, self._step)}
-            case "uniform":
-                return {"uniform": np.arange(episode.length)}
-            case "panel":
-                return self._strata(episode)
-
-    def _strata(self, episode: EpisodeSpan) -> dict[str, Frames]:
+                frames = np.arange(0, episode.length, self._step)
+            case "uniform" | "panel":
+                frames = np.arange(episode.length)
         columns = self.dataset.columns(episode)
         actions = finite(episode, "action", columns.actions)
         states = finite(episode, "state", columns.states)
@@ -132,61 +125,83 @@ class Chooser:
             actions[:, grippers],
             gripper_ranges=self.ranges[grippers],
         )
-        found = {name: np.flatnonzero(labels == place) for place, name in enumerate(STRATA)}
-        return {name: frames for name, frames in found.items() if len(frames)}
+        found = {name: frames[labels[frames] == place] for place, name in enumerate(STRATA)}
+        return {name: members for name, members in found.items() if len(members)}
+
+    def _densities(self, sizes: Mapping[str, int]) -> dict[str, float]:
+        """Return how densely each stratum of an episode is drawn, relative to each other.
+
+        What counts more, or whose errors vary more, is drawn more often: in proportion to both,
+        which is Neyman's allocation. Strata that would get less than `LEAST_SHARE` get more.
+
+        Source: Neyman, "On the two different aspects of the representative method", 1934.
+        """
+        if self.config.strategy != "panel":
+            return dict.fromkeys(sizes, 1.0)
+        wanted = {name: importance(name) * self.spreads.get(name, 1.0) for name in sizes}
+        total = sum(wanted[name] * size for name, size in sizes.items())
+        return {
+            name: max(wanted[name], min(DENSEST, LEAST_SHARE * total / size))
+            for name, size in sizes.items()
+        }
 
     def _draw(
-        self, episode: EpisodeSpan, stratum: str, frames: Frames, most: int
-    ) -> Int64[np.ndarray, " drawn"]:
-        """Return the frames of a cell in the order in which they are to be chosen.
+        self,
+        episode: EpisodeSpan,
+        found: Mapping[str, Frames],
+        densities: Mapping[str, float],
+        most: int,
+    ) -> _Queue:
+        """Return the frames of an episode in the order in which they are to be chosen.
 
-        Any number of them is spread evenly over the cell, in the manner of the golden ratio, which
-        needs far fewer windows than chance does because neighbours are alike.
+        Any number of them is spread evenly, but for the densities, in the manner of the golden
+        ratio, which needs far fewer windows than chance does because neighbours are alike.
         """
+        names = list(found)
+        labels = np.repeat(np.arange(len(names)), [len(found[name]) for name in names])
+        frames = np.concatenate([found[name] for name in names])
+        order = np.argsort(frames)
         if self.config.strategy == "panel":
-            frames = frames[_audited(episode, frames) == self.audit]
-        if not most:
-            return frames
-        ranks = np.arange(min(most, len(frames)))
+            order = order[_audited(episode, frames[order]) == self.audit]
+        if most and len(order):
+            density = np.array([densities[name] for name in names])[labels[order]]
+            along = np.cumsum(density)
+            spots = self._spots(episode, min(most, len(order)))
+            wanted = [bisect_right(along, spot) for spot in (spots * along[-1]).tolist()]
+            order = order[_apart(np.array(wanted, np.int64), len(order))]
+        chosen = frames[order]
+        rows = zip(
+            chosen.tolist(),
+            labels[order].tolist(),
+            noise_seeds(episode.task, episode.index, chosen).tolist(),
+            strict=True,
+        )
+        return [(episode, frame, names[label], seed) for frame, label, seed in rows]
+
+    def _spots(self, episode: EpisodeSpan, count: int) -> Float64[np.ndarray, " count"]:
+        """Return places in [0, 1), of which any first few are spread evenly."""
+        ranks = np.arange(count)
         slots = round(1 / self.config.rotation) if self.config.rotation else 1
-        turns = (ranks + episode.index + _place(stratum)) % slots
+        turns = (ranks + episode.index) % slots
         generations = (self.config.round + turns) // slots if self.config.rotation else 0 * turns
-        phases = combine(generations.astype(np.uint64), _place(stratum)) / 2.0**64
-        spots = (phases + episode.index * _PLASTIC + ranks * _GOLDEN) % 1.0
-        return frames[_apart(np.floor(spots * len(frames)).astype(np.int64), len(frames))]
+        phases = combine(generations.astype(np.uint64), 1) / 2.0**64
+        return (phases + episode.index * _PLASTIC + ranks * _GOLDEN) % 1.0
 
 
-def episodes_to_scan(
-    train: Sequence[EpisodeSpan], held_out: Sequence[EpisodeSpan]
-) -> tuple[dict[TaskId, list[EpisodeSpan]], frozenset[TaskId]]:
-    """Return the episodes of each task that a scan may look at.
-
-    Those are the held-out ones, or for a task without any its training episodes; the second value
-    names these tasks, whose errors flatter the policy.
-    """
-    found: dict[TaskId, list[EpisodeSpan]] = {}
-    for episode in held_out:
-        found.setdefault(episode.task, []).append(episode)
-    seen: dict[TaskId, list[EpisodeSpan]] = {}
-    for episode in train:
-        if episode.task not in found:
-            seen.setdefault(episode.task, []).append(episode)
-    return {**found, **seen}, frozenset(seen)
+def noise_seeds(task: TaskId, episode: int, frames: Frames) -> Frames:
+    """Return the seeds of a policy's noise at some windows, the same in every scan."""
+    told = int(content_key("scan-noise/2", task)[:15], 16)
+    return (combine(told, episode, frames.astype(np.uint64)) >> np.uint64(33)).astype(np.int64)
 
 
-def noise_seed(task: TaskId, episode: int, frame: int) -> int:
-    """Return the seed of a policy's noise at one window, the same in every scan."""
-    return int(content_key("scan-noise/1", task, episode, frame)[:8], 16) >> 1
-
-
-def _choice(episode: EpisodeSpan, frame: int, stratum: str) -> WindowChoice:
+def _choice(episode: EpisodeSpan, frame: int, stratum: str, seed: int) -> WindowChoice:
     return WindowChoice(
         task=episode.task,
         episode=episode.index,
         frame=frame,
         stratum=stratum,
         weight=1.0,
-        seed=noise_seed(episode.task, episode.index, frame),
+        seed=seed,
     )
 
 
@@ -199,62 +214,18 @@ def _audited(episode: EpisodeSpan, frames: Frames) -> Bool[np.ndarray, " frames"
 
 def _apart(wanted: Frames, size: int) -> Frames:
     """Return places in [0, size), each as wanted or, where that is taken, the next free one."""
-    free = np.ones(size, np.bool_)
+    free = bytearray(b"\1") * size
     places = wanted.copy()
     for turn, place in enumerate(wanted.tolist()):
-        places[turn] = (place + int(np.roll(free, -place).argmax())) % size
-        free[places[turn]] = False
+        found = free.find(1, place)
+        places[turn] = found if found >= 0 else free.find(1)
+        free[places[turn]] = 0
     return places
 
 
-def _in_turn(stratum: str, queues: Sequence[_Queue]) -> Iterator[WindowChoice]:
-    """Yield the first of every cell, then the second of every cell, and so on.
-
-    Each stratum begins with another episode, so that the first few windows come from many.
-    """
-    begin = _place(stratum) % len(queues)
-    order = [*queues[begin:], *queues[:begin]]
-    for rank in range(max(len(frames) for _, frames in order)):
-        for episode, frames in order:
-            if rank < len(frames):
-                yield _choice(episode, frames[rank], stratum)
-
-
-def _place(stratum: str) -> int:
-    return STRATA.index(stratum) if stratum in STRATA else 0
-
-
-def _shares(cells: Mapping[Cell, int], spreads: Mapping[str, float]) -> dict[str, float]:
-    shares: dict[str, float] = {}
-    for (stratum, _), size in cells.items():
-        shares[stratum] = shares.get(stratum, 0.0) + size * spreads.get(stratum, 1.0)
-    return shares
-
-
-def _neyman(
-    strata: dict[str, Iterator[WindowChoice]], shares: Mapping[str, float]
-) -> Iterator[WindowChoice]:
-    """Yield from all strata so that after any number each has what Neyman allocation gives it.
-
-    Every stratum first gets `LEAST`, the weightiest first; then the next window goes where the
-    share for each window is largest (Webster's divisors keep the counts within rounding).
-
-    Source: Neyman, "On the two different aspects of the representative method", 1934.
-    """
-    taken = dict.fromkeys(strata, 0)
-    left = dict(strata)
-    while left:
-        name = max(
-            left,
-            key=lambda each: (
-                -min(taken[each], LEAST),
-                shares[each] / (2 * taken[each] + 1),
-                each,
-            ),
-        )
-        choice = next(left[name], None)
-        if choice is None:
-            del left[name]
-        else:
-            taken[name] += 1
-            yield choice
+def _in_turn(queues: Sequence[_Queue]) -> Iterator[WindowChoice]:
+    """Yield the first of every episode, then the second of every episode, and so on."""
+    for rank in range(max(map(len, queues), default=0)):
+        for queue in queues:
+            if rank < len(queue):
+                yield _choice(*queue[rank])

@@ -1,43 +1,18 @@
 """The task scan: what is known is recalled, the rest is asked once, by whichever rank is free."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 
-from etude.core.protocols import Dataset
-from etude.core.types import (
-    ContentKey,
-    EpisodeSpan,
-    ScanReport,
-    TaskId,
-    WindowChoice,
-    WindowScore,
-)
-from etude.scan.baseline import Baselines, task_baselines
+from etude.core.types import ScanReport, TaskId, WindowChoice, WindowScore
+from etude.scan.episodes import episodes_to_scan
 from etude.scan.fold import fold_task, task_evidence
-from etude.scan.groups import ActionGroup, action_groups, gripper_dims
-from etude.scan.metric import window_score
-from etude.scan.panel import Chooser, episodes_to_scan
-from etude.scan.plan import TaskPlan
-from etude.scan.scan_config import ScanConfig, parse_groups
-from etude.scan.scoring import Errors, Scorer
+from etude.scan.plan import weighted
+from etude.scan.scan_config import ScanConfig
+from etude.scan.scoring import Scorer
 from etude.scan.sequential import next_windows
+from etude.scan.subject import ScanSubject, prepare
 
 REACH = 4
 """A task in doubt gets at most so many times the windows that a task gets on average."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ScanSubject:
-    """What is scanned, the same on every rank."""
-
-    dataset: Dataset
-    train: Sequence[EpisodeSpan]
-    """Episodes that the policy was trained on; they give the units."""
-    held_out: Sequence[EpisodeSpan]
-    weights: ContentKey
-    """Of the policy, for the report."""
-    horizon: int
-    """Actions of a chunk that are judged."""
 
 
 def scan_tasks(subject: ScanSubject, config: ScanConfig, scorer: Scorer) -> ScanReport:
@@ -49,6 +24,8 @@ def scan_tasks(subject: ScanSubject, config: ScanConfig, scorer: Scorer) -> Scan
     Raises:
         ScanError: A window was scored twice or not at all, or a task has no window.
         PolicyError: The policy cannot be loaded, or answers what cannot be judged.
+        PolicyUnavailable: It does not answer, before every task has a window; after that the scan
+            ends early with what it has.
         DataError: A recorded number is not finite.
     """
     scan = _TaskScan(subject, config, scorer)
@@ -65,11 +42,10 @@ class _TaskScan:
         self._subject = subject
         self._config = config
         self._scorer = scorer
-        self._groups = action_groups(subject.dataset.spec, parse_groups(config.groups))
-        self._baselines = task_baselines(
-            subject.dataset, subject.train, groups=self._groups, horizon=subject.horizon
+        episodes, _ = episodes_to_scan(subject.train, subject.held_out)
+        self._judge, self._plans = prepare(
+            subject, config, episodes, most=REACH * config.windows_per_task
         )
-        self._plans = _plans(subject, config, self._groups, self._baselines)
         self._given = dict.fromkeys(self._plans, 0)
         self._scores: dict[TaskId, list[WindowScore]] = {task: [] for task in self._plans}
         self._stopped = False
@@ -105,15 +81,25 @@ class _TaskScan:
             choices += self._plans[task].choices[begin : begin + count]
             self._given[task] += count
         limited = all(self._scores.values())
-        for choice, errors in self._scorer.score(choices, limited=limited):
-            if errors is None:
-                self._stopped = True
-            else:
-                self._scores[choice.task].append(self._judge(choice, errors))
+        found = self._scorer.score(choices, limited=limited)
+        known = [(choice, errors) for choice, errors in found if errors is not None]
+        for score in self._judge.scores(
+            [choice for choice, _ in known],
+            [errors.squared for _, errors in known],
+            [errors.absolute for _, errors in known],
+        ):
+            self._scores[score.choice.task].append(score)
+        self._stopped = len(known) < len(found)
         return not self._stopped
 
     def report(self) -> ScanReport:
-        """Return what all scores say."""
+        """Return what all scores say.
+
+        Raises:
+            PolicyUnavailable: The policy did not answer, and a task has no scored window.
+        """
+        if self._scorer.unavailable and not all(self._scores.values()):
+            raise self._scorer.unavailable
         doubt_left = self._config.windows_per_task > 0 and bool(self._doubtful(1))
         self._scorer.finish()
         return ScanReport(
@@ -126,7 +112,9 @@ class _TaskScan:
             recalled=self._scorer.recalled,
             complete=not self._stopped and not doubt_left,
             windows=tuple(
-                score for scores in self._scores.values() for score in sorted(scores, key=_place)
+                score
+                for task, scores in self._scores.items()
+                for score in weighted(self._plans[task], scores)
             ),
         )
 
@@ -148,38 +136,3 @@ class _TaskScan:
         }
         room = {task: len(plan.choices) - self._given[task] for task, plan in self._plans.items()}
         return next_windows(evidence, room=room, budget=budget)
-
-    def _judge(self, choice: WindowChoice, errors: Errors) -> WindowScore:
-        return window_score(
-            choice,
-            squared=errors.squared,
-            absolute=errors.absolute,
-            groups=self._groups,
-            baseline=self._baselines.of(choice.task),
-        )
-
-
-def _place(score: WindowScore) -> tuple[int, int]:
-    return score.choice.episode, score.choice.frame
-
-
-def _plans(
-    subject: ScanSubject,
-    config: ScanConfig,
-    groups: Sequence[ActionGroup],
-    baselines: Baselines,
-) -> dict[TaskId, TaskPlan]:
-    """Choose the windows of every task that has an episode, in the dataset's order."""
-    chooser = Chooser(
-        dataset=subject.dataset,
-        config=config,
-        horizon=subject.horizon,
-        grippers=gripper_dims(groups),
-        ranges=baselines.ranges,
-    )
-    episodes, _ = episodes_to_scan(subject.train, subject.held_out)
-    return {
-        task.id: chooser.plan(task.id, episodes[task.id], most=REACH * config.windows_per_task)
-        for task in subject.dataset.spec.tasks
-        if task.id in episodes
-    }

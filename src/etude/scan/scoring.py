@@ -5,11 +5,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from etude.core.errors import PolicyUnavailable
 from etude.core.protocols import Dataset, Policy, Progress, Ranks, ScanCache, WorkQueue
 from etude.core.ranks import together
 from etude.core.types import ContentKey, WindowChoice, WorkItem
 from etude.scan.fold import merge
 from etude.scan.open_loop import SEED, OpenLoop
+from etude.scan.patience import Patience
 from etude.scan.scan_config import ScanConfig
 from etude.store.content import content_key
 
@@ -43,6 +45,10 @@ def _numbers(kept: object) -> tuple[float, ...]:
     return tuple(float(each) for each in row if isinstance(each, float | int))
 
 
+def _unheard(windows: int, seconds: float) -> None:
+    del windows, seconds
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ScoringParts:
     """What a scan works with on one rank."""
@@ -56,6 +62,8 @@ class ScoringParts:
     progress: Progress
     horizon: int
     """Actions of a chunk that are judged."""
+    asked: Callable[[int, float], None] = _unheard
+    """Told after each call of the policy how many windows it was about and what it took."""
     clock: Callable[[], float] = time.monotonic
 
 
@@ -69,18 +77,24 @@ class Scorer:
         """Windows that the cache knew."""
         self.budget = 0
         """Most windows that the scan will look at, for progress."""
+        self.unavailable: PolicyUnavailable | None = None
+        """Why the policy is asked no more, on whichever rank that was."""
         self._parts = parts
         self._batch_size = config.batch_size
         self._limit_s = config.time_limit_s
+        self._patience = Patience(retries=config.retries, limit_s=config.call_limit_s)
         self._begun_s = parts.clock()
         self._mine = 0
         self._open_loop: OpenLoop | None = None
         self._episodes = {span.index: span for span in parts.dataset.episodes}
+        self._identities: dict[int, ContentKey] = {}
 
     def score(
         self, choices: Sequence[WindowChoice], *, limited: bool
     ) -> list[tuple[WindowChoice, Errors | None]]:
         """Return the errors of each window, or None where the time was up before.
+
+        They are None as well where the policy did not answer; `unavailable` then says why.
 
         Args:
             choices: The windows, equal on every rank.
@@ -109,8 +123,11 @@ class Scorer:
         self._parts.progress(PHASE, done, done)
 
     def _key(self, choice: WindowChoice) -> ContentKey:
+        if choice.episode not in self._identities:
+            span = self._episodes[choice.episode]
+            self._identities[choice.episode] = self._parts.dataset.identity(span)
         return self._parts.cache.key(
-            episode=self._parts.dataset.identity(self._episodes[choice.episode]),
+            episode=self._identities[choice.episode],
             draw={"task": choice.task, "frame": choice.frame, "seed": SEED},
         )
 
@@ -129,7 +146,12 @@ class Scorer:
     def _ask(
         self, missing: Mapping[ContentKey, WindowChoice], *, limited: bool
     ) -> dict[ContentKey, Errors | None]:
-        shares = together(self._parts.ranks, lambda: list(self._share(missing, limited=limited)))
+        found = together(
+            self._parts.ranks,
+            lambda: (list(self._share(missing, limited=limited)), self.unavailable),
+        )
+        shares = [share for share, _ in found]
+        self.unavailable = next((why for _, why in found if why is not None), None)
         names = {
             key: f"{choice.task} episode {choice.episode} frame {choice.frame}"
             for key, choice in missing.items()
@@ -151,9 +173,15 @@ class Scorer:
         *,
         limited: bool,
     ) -> list[tuple[ContentKey, Errors | None]]:
-        if limited and self._late():
+        if self.unavailable is not None or (limited and self._late()):
             return [(key, None) for key in keys]
-        found = self._policy().errors([missing[key] for key in keys])
+        begun_s = self._parts.clock()
+        try:
+            open_loop = self._policy()
+            found = self._patience.ask(lambda: open_loop.errors([missing[key] for key in keys]))
+        except PolicyUnavailable as error:
+            self.unavailable = error
+            return [(key, None) for key in keys]
         results = [
             Errors(squared=tuple(squared), absolute=tuple(absolute))
             for squared, absolute in zip(
@@ -162,6 +190,7 @@ class Scorer:
         ]
         for key, errors in zip(keys, results, strict=True):
             self._parts.cache.put(key, errors.to_json())
+        self._parts.asked(len(keys), self._parts.clock() - begun_s)
         self._mine += len(keys)
         self._report()
         return list(zip(keys, results, strict=True))

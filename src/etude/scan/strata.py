@@ -16,10 +16,13 @@ which other episodes there are.
 from collections.abc import Iterable
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int8
+from jaxtyping import Bool, Float64, Int8, Int64
 
 STRATA = ("gripper", "waypoint", "change", "idle", "slow", "transit")
 
+IMPORTANCE = {"gripper": 3.0, "transit": 0.3}
+"""How much the errors of a stratum count in a task's score; 1 where it is not named. Chosen by how
+well scores follow success (docs/decisions/0008)."""
 AROUND_GRIPPER = 8
 """Frames to each side of a gripper event that count as close to it."""
 AROUND_WAYPOINT = 1
@@ -36,6 +39,8 @@ IDLE_SPEED = 0.02
 """Share of the fast frames' speed under which nothing moves."""
 SLOW_QUANTILE = 0.25
 FAST_QUANTILE = 0.9
+LEAST_CHANGE = 1e-6
+"""Smallest change of motion that is none of rounding, as a share of the path's extent."""
 CHANGE_FACTOR = 3.0
 """A change point changes the motion this many times as much as the median frame."""
 
@@ -76,6 +81,11 @@ def strata_of(
     return labels
 
 
+def importance(stratum: str) -> float:
+    """Return how much errors of a stratum count."""
+    return IMPORTANCE.get(stratum, 1.0)
+
+
 def gripper_events(
     grippers: Float64[np.ndarray, "frames gripper"], ranges: Float64[np.ndarray, " gripper"]
 ) -> list[int]:
@@ -96,16 +106,23 @@ def gripper_events(
 def waypoints(path: Path, *, error: float) -> list[int]:
     """Return frames whose straight connections stay within `error` of every frame of the path.
 
-    From each waypoint the next is as far as a galloping search reaches, so they are nearly, not
-    provably, the fewest; the first and the last frame always are among them.
+    Each line that strays too far is broken at its farthest frame, all lines at once, until none
+    does; so they are nearly, not provably, the fewest. The first and the last frame are among them.
 
-    Source: the criterion of AWE, arXiv 2307.14326.
+    Source: the criterion of AWE, arXiv 2307.14326; the way there is that of Ramer, "An iterative
+    procedure for the polygonal approximation of plane curves", 1972.
     """
-    found = [0]
-    last = len(path) - 1
-    while found[-1] < last:
-        found.append(_farthest(path, found[-1], error))
-    return found
+    corners = np.array([0, len(path) - 1])
+    while len(path) > 2:
+        away = _squared_distances(path, corners)
+        worst = np.maximum.reduceat(away, corners[:-1])
+        owners = np.repeat(np.arange(len(worst)), np.diff(corners))
+        farthest = np.flatnonzero((away[:-1] == worst[owners]) & (worst[owners] > error**2))
+        if not len(farthest):
+            break
+        _, first = np.unique(owners[farthest], return_index=True)
+        corners = np.sort(np.concatenate([corners, farthest[first]]))
+    return np.unique(corners).tolist()
 
 
 def change_points(velocity: Path) -> Flags:
@@ -121,7 +138,8 @@ def change_points(velocity: Path) -> Flags:
     )
     left = np.concatenate([[0.0], change[:-1]])
     right = np.concatenate([change[1:], [0.0]])
-    return (change > left) & (change >= right) & (change > CHANGE_FACTOR * np.median(change))
+    least = max(CHANGE_FACTOR * float(np.median(change)), LEAST_CHANGE)
+    return (change > left) & (change >= right) & (change > least)
 
 
 def _scaled(states: Float64[np.ndarray, "frames state"]) -> Path:
@@ -165,25 +183,15 @@ def _flips(up: Flags, down: Flags) -> list[int]:
     return decided[settled[changed]].tolist()
 
 
-def _farthest(path: Path, start: int, error: float) -> int:
-    last, reach = len(path) - 1, 1
-    while start + reach < last and _straight(path, start, min(start + 2 * reach, last), error):
-        reach *= 2
-    good, bad = min(start + reach, last), min(start + 2 * reach, last + 1)
-    while bad - good > 1:
-        middle = (good + bad) // 2
-        if _straight(path, start, middle, error):
-            good = middle
-        else:
-            bad = middle
-    return good
-
-
-def _straight(path: Path, start: int, stop: int, error: float) -> bool:
-    """Return whether all frames between lie within `error` of the line from start to stop."""
-    points = path[start + 1 : stop] - path[start]
-    line = path[stop] - path[start]
-    length = float(line @ line)
-    along = np.clip(points @ line / length, 0.0, 1.0) if length else np.zeros(len(points))
-    away = points - along[:, None] * line
-    return bool((np.einsum("fd,fd->f", away, away) <= error**2).all())
+def _squared_distances(
+    path: Path, corners: Int64[np.ndarray, " corners"]
+) -> Float64[np.ndarray, " frames"]:
+    """Return each frame's squared distance from the line between the corners around it."""
+    owners = np.repeat(np.arange(len(corners) - 1), np.diff(corners))
+    starts, lines = path[corners[:-1]], np.diff(path[corners], axis=0)
+    lengths = np.einsum("cd,cd->c", lines, lines)
+    points = path[:-1] - starts[owners]
+    along = np.einsum("fd,fd->f", points, lines[owners])
+    along = np.divide(along, lengths[owners], out=np.zeros_like(along), where=lengths[owners] > 0)
+    away = points - np.clip(along, 0.0, 1.0)[:, None] * lines[owners]
+    return np.append(np.einsum("fd,fd->f", away, away), 0.0)

@@ -53,8 +53,17 @@ class SegmentCache:
         *,
         batch_entries: int = 256,
         batch_s: float = 10.0,
+        pause_s: float = 0.0,
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
+        """Open the results of `subject` under `root`.
+
+        Args:
+            batch_entries: Results after which a segment is written.
+            batch_s: Time after which one is written, with as few as there are.
+            pause_s: Least time between two full segments, so that nobody waits for the disk.
+            warn: Told what cannot be read or kept.
+        """
         self.subject = subject
         self.faults: list[SegmentFault] = []
         """Files that were passed over; what they held is computed again."""
@@ -67,6 +76,7 @@ class SegmentCache:
         self._folder = root / subject.namespace / subject.group
         self._batch_entries = batch_entries
         self._batch_s = batch_s
+        self._pause_s = pause_s
         self._warn = warn
         self._known: dict[ContentKey, dict[str, object]] = {}
         self._inputs: dict[ContentKey, tuple[ContentKey, Mapping[str, object]]] = {}
@@ -106,8 +116,9 @@ class SegmentCache:
         episode, draw = self._inputs[key]
         self._pending.append(Entry(key=key, episode=episode, draw=draw, result=plain))
         self._learn(key, plain)
-        late = time.monotonic() - self._flushed_s >= self._batch_s and not self.refusal
-        if late or len(self._pending) >= self._flush_at:
+        waited_s = time.monotonic() - self._flushed_s
+        late = waited_s >= self._batch_s and not self.refusal
+        if late or (len(self._pending) >= self._flush_at and waited_s >= self._pause_s):
             self.flush()
 
     def refresh(self) -> None:

@@ -9,6 +9,9 @@ from pathlib import Path
 from etude.core.errors import StateError
 from etude.store.atomic import storage_errors
 
+RECORD_SUFFIX = ".jsonl.zst"
+"""Of the records of scans."""
+
 
 class RunFolder:
     """The names inside `runs/<name>/`."""
@@ -45,6 +48,14 @@ class RunFolder:
     def report(self) -> Path:
         return self.root / "report.html"
 
+    @property
+    def scans(self) -> Path:
+        return self.root / "scans"
+
+    def scan(self, record_id: str) -> Path:
+        """Return the record of one scan."""
+        return self.scans / f"{record_id}{RECORD_SUFFIX}"
+
     def evaluation(self, eval_id: str) -> Path:
         """Return the folder of one evaluation."""
         return self.root / "eval" / eval_id
@@ -79,7 +90,7 @@ class RunFolder:
             os.close(handle)
 
     def require_fresh(self) -> None:
-        """Refuse a folder that holds anything but our lock and evaluations made beforehand.
+        """Refuse a folder that holds anything but our lock, evaluations and scans made beforehand.
 
         Raises:
             StateError: Something is there; nothing has been touched.
@@ -87,7 +98,7 @@ class RunFolder:
         if self.root.exists() and not self.root.is_dir():
             raise StateError(f"{self.root} is a file", hint="Choose another --output_dir.")
         held = sorted(path.name for path in self.root.iterdir()) if self.root.exists() else []
-        held = [name for name in held if name not in (".lock", "eval")]
+        held = [name for name in held if name not in (".lock", "eval", "scans")]
         if not held:
             return
         if self.manifest.exists():

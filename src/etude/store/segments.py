@@ -1,30 +1,25 @@
 """Immutable files of scan results: written whole, read without a lock, never changed.
 
-A segment is one zstd frame with a checksum. Its first line says what its entries share, every other
-line is an entry. It lies in `<root>/<namespace>/<group>/`, where the group is a hash of what is
-shared, so a reader opens only what can concern it, and no host, path or run stands in an address.
+A segment is packed lines. The first says what its entries share, every other line is an entry. It
+lies in `<root>/<namespace>/<group>/`, where the group is a hash of what is shared, so a reader
+opens only what can concern it, and no host, path or run stands in an address.
 """
 
 import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
-
-import zstandard
 
 from etude.core.types import ContentKey
 from etude.store.atomic import encode_json, storage_errors, write_bytes
 from etude.store.content import bytes_digest, content_key
+from etude.store.packed import pack_lines, unpack_lines
 
 SCHEMA = "scan-cache/1"
 SUFFIX = ".jsonl.zst"
 NAMESPACES = ("task-scan", "sample-scan")
-
-_LEVEL = 3
-_LARGEST_BYTES = 1 << 30
-"""Unpacked; far over anything written here, so that a foreign file cannot eat the memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +33,11 @@ class Subject:
     inference: Mapping[str, object]
     """Every setting that changes what the policy answers, ready for JSON."""
 
+    _digest: ContentKey = field(init=False, repr=False, compare=False)
+
     def __post_init__(self) -> None:
+        digest = content_key("scan-group/1", self.logic, self.weights, self.inference)
+        object.__setattr__(self, "_digest", digest)
         if self.namespace not in NAMESPACES:
             raise ValueError(f"logic is {self.logic!r}, not one of {', '.join(NAMESPACES)}")
 
@@ -50,7 +49,7 @@ class Subject:
     @property
     def group(self) -> str:
         """Name of the folder of this subject's segments."""
-        return content_key("scan-group/1", self.logic, self.weights, self.inference)[:32]
+        return self._digest[:32]
 
     def key(self, *, episode: ContentKey, draw: Mapping[str, object]) -> ContentKey:
         """Return the key of the result of one window.
@@ -59,7 +58,7 @@ class Subject:
             episode: Content id of the episode that the window lies in.
             draw: Which window of it, and the seed of the policy's noise.
         """
-        return content_key("scan-entry/1", self, episode, draw)
+        return content_key("scan-entry/2", self._digest, episode, draw)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,12 +148,12 @@ def read_segment(path: Path) -> Segment | SegmentFault:
     except OSError as error:
         return SegmentFault(path=path, reason=f"cannot be read: {error.strerror}", damaged=False)
     try:
-        content = _unpack(packed)
-    except (zstandard.ZstdError, ValueError) as error:
+        lines = unpack_lines(packed)
+    except ValueError as error:
         reason = f"({len(packed):,} bytes) is not a whole segment: {error}"
         return SegmentFault(path=path, reason=reason, damaged=True)
     try:
-        segment = _decode(path, content)
+        segment = _decode(path, lines)
     except (ValueError, KeyError, TypeError) as error:
         reason = f"is not a segment of schema {SCHEMA!r}: {error}"
         return SegmentFault(path=path, reason=reason, damaged=False)
@@ -180,8 +179,7 @@ def _encode(subject: Subject, entries: Sequence[Entry], *, replaces: Sequence[st
         encode_json({"key": e.key, "episode": e.episode, "draw": e.draw, "result": e.result})
         for e in entries
     ]
-    packer = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
-    return packer.compress(b"".join(lines))
+    return pack_lines(lines)
 
 
 def _write(root: Path, subject: Subject, name: str, content: bytes) -> Path:
@@ -192,21 +190,7 @@ def _write(root: Path, subject: Subject, name: str, content: bytes) -> Path:
     return path
 
 
-def _unpack(packed: bytes) -> bytes:
-    """Return the lines of a segment; every cut and every flipped bit is refused.
-
-    Raises:
-        ZstdError: The bytes are no whole zstd frame.
-        ValueError: The frame does not say its size, or one that nothing of ours has.
-    """
-    size = zstandard.frame_content_size(packed)
-    if not 0 < size <= _LARGEST_BYTES:
-        raise ValueError(f"it names a size of {size:,} bytes")
-    return zstandard.ZstdDecompressor().decompress(packed, allow_extra_data=False)
-
-
-def _decode(path: Path, content: bytes) -> Segment:
-    lines = content.splitlines()
+def _decode(path: Path, lines: Sequence[bytes]) -> Segment:
     head = _object(lines[0])
     if head.get("schema") != SCHEMA:
         raise ValueError(f"schema is {head.get('schema')!r}")
