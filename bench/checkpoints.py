@@ -1,4 +1,4 @@
-"""Thirty-six policies that are good to different degrees, and how well each of them succeeds.
+"""Thirty policies that are good to different degrees, and how well each of them succeeds.
 
 They differ in steps, in network width, and in the number and the kind of their demonstrations. Each
 is trained and played once; a later call finds what an earlier one has finished. What they are for:
@@ -16,7 +16,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 WORK = ROOT / "bench" / "work" / "checkpoints"
-STEPS = (40, 80, 160, 400, 1200, 4000)
+STEPS = (40, 80, 160, 400, 1200)
 EPISODES = 10
 """Closed-loop episodes of each task."""
 HELD_OUT = ("--demos.episodes", "6", "--demos.seed", "500000")

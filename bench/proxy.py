@@ -26,9 +26,9 @@ from etude.scan.groups import action_groups, gripper_dims
 from etude.scan.panel import Chooser
 from etude.scan.scan_config import ScanConfig, parse_groups
 from etude.scan.score import Judge
-from etude.scan.strata import STRATA, importance, strata_of
-from etude.scan.units import measure_units
-from proxy_figures import TaskWindows, figures, fit_tau, reliability
+from etude.scan.strata import STRATA, importance, robot_path, strata_of
+from etude.scan.units import Units, measure_units
+from proxy_figures import TaskWindows, correlations, figures, fit_tau, reliability
 from proxy_scores import SCORES, Predictions
 from result import publish
 
@@ -69,7 +69,7 @@ def held_out(windows: int) -> Held:
         config=config,
         horizon=EXECUTED,
         grippers=gripper_dims(groups),
-        ranges=units.ranges,
+        units=units,
     )
     by_task: dict[TaskId, list[EpisodeSpan]] = {task.id: [] for task in dataset.spec.tasks}
     for episode in dataset.episodes:
@@ -79,7 +79,7 @@ def held_out(windows: int) -> Held:
     return Held(
         dataset=dataset,
         judge=judge,
-        told=_recorded(dataset, units.ranges),
+        told=_recorded(dataset, units),
         choices=[
             WindowChoice(
                 task=span.task, episode=span.index, frame=frame, stratum="all", weight=1.0, seed=0
@@ -88,21 +88,19 @@ def held_out(windows: int) -> Held:
             for frame in range(span.length)
         ],
         panels=[[starts[c.episode] + c.frame for c in plan.choices] for plan in plans],
-        weights=[[c.weight for c in plan.choices] for plan in plans],
+        weights=[plan.weights(plan.choices) for plan in plans],
     )
 
 
-def _recorded(dataset: Dataset, ranges: Float64[np.ndarray, " action"]) -> Predictions:
+def _recorded(dataset: Dataset, units: Units) -> Predictions:
     rows = np.arange(dataset.episodes[-1].stop)
     windows = dataset.windows(rows, WindowSpec(action_offsets=tuple(range(-1, HORIZON))))
     frames = np.concatenate([np.arange(span.length) for span in dataset.episodes])
     strata: list[Any] = []
     for span in dataset.episodes:
-        columns = dataset.columns(span)
-        actions = columns.actions.astype(np.float64)
-        strata.append(
-            strata_of(columns.states.astype(np.float64), actions[:, 3:], gripper_ranges=ranges[3:])
-        )
+        actions = dataset.columns(span).actions.astype(np.float64)
+        path = robot_path(actions, moves=units.moves, grippers=(3,))
+        strata.append(strata_of(path, actions[:, 3:], gripper_ranges=units.ranges[3:]))
     actions = windows.actions.astype(np.float64)
     return Predictions(
         predicted=actions[:, 1:],
@@ -198,7 +196,7 @@ def results(
             name: {
                 **figures(table, success),
                 "halves": {
-                    half: [value[0] for value in figures(table[part], success[part]).values()]
+                    half: rounded(correlations(table[part], success[part]))
                     for half, part in halves.items()
                 },
             }
@@ -209,6 +207,11 @@ def results(
             for half, part in halves.items()
         },
     }
+
+
+def rounded(values: Mapping[str, float]) -> dict[str, float]:
+    """Return values with three digits."""
+    return {name: round(value, 3) for name, value in values.items()}
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from jaxtyping import Float64
 
 from correlation import spearman
 
-DRAWS = 2000
+DRAWS = 400
 SOLVED = 0.8
 """Success at or over which a task counts as solved when `tau` is fitted."""
 TAUS = tuple(round(0.05 * step, 2) for step in range(2, 31))
@@ -29,30 +29,32 @@ class TaskWindows:
         return float(np.average(self.worst <= tau, weights=self.weights))
 
 
-def figures(scores: Table, success: Table) -> dict[str, list[float]]:
-    """Return three rank correlations, each with a 95 % bootstrap interval.
+def correlations(scores: Table, success: Table) -> dict[str, float]:
+    """Return three rank correlations of scores, of which lower is better, with success rates.
 
-    Args:
-        scores: Of each policy's tasks; lower is better.
-        success: Their rates.
+    Across policies, of means over tasks; across tasks, the mean over policies; and for one task
+    across policies, the mean over tasks.
     """
+    return {
+        "across_policies": spearman(np.log(scores).mean(axis=1), success.mean(axis=1)),
+        "across_tasks": _rowwise(scores, success),
+        "for_one_task": _rowwise(scores.T, success.T),
+    }
+
+
+def figures(scores: Table, success: Table) -> dict[str, list[float]]:
+    """Return `correlations`, each with a 95 % bootstrap interval over policies, or over tasks."""
     random = np.random.default_rng(0)
     policies, tasks = success.shape
-    across = random.integers(policies, size=(DRAWS, policies))
-    inside = random.integers(tasks, size=(DRAWS, tasks))
-    means = np.log(scores).mean(axis=1), success.mean(axis=1)
+    drawn: dict[str, list[float]] = {}
+    for _ in range(DRAWS):
+        some, other = random.integers(policies, size=policies), random.integers(tasks, size=tasks)
+        among = correlations(scores[some], success[some])
+        within = _rowwise(scores[:, other], success[:, other])
+        for name, value in {**among, "across_tasks": within}.items():
+            drawn.setdefault(name, []).append(value)
     return {
-        "across_policies": _told(
-            spearman(*means), [spearman(means[0][draw], means[1][draw]) for draw in across]
-        ),
-        "across_tasks": _told(
-            _rowwise(scores, success),
-            [_rowwise(scores[:, draw], success[:, draw]) for draw in inside[:: DRAWS // 200]],
-        ),
-        "for_one_task": _told(
-            _rowwise(scores.T, success.T),
-            [_rowwise(scores[draw].T, success[draw].T) for draw in across[:: DRAWS // 200]],
-        ),
+        name: _told(value, drawn[name]) for name, value in correlations(scores, success).items()
     }
 
 

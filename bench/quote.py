@@ -50,9 +50,11 @@ WORDS: Mapping[str, Mapping[str, str]] = {
 
 
 DECISION = "docs/decisions/0006-policy-chosen-by-measurement.md"
+PROXY_DECISION = "docs/decisions/0008-which-score-follows-success.md"
 QUOTING: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(WORDS, ("demo", "mt50")),
     DECISION: ("policy",),
+    PROXY_DECISION: ("proxy",),
 }
 """Documents, and the markers that stand in them."""
 RESULTS = ROOT / "bench" / "results"
@@ -62,6 +64,8 @@ def quoted(name: str, document: str, results: Path = RESULTS) -> str:
     """Return the text that stands between the markers `name` of a document."""
     if name == "policy":
         return variants(json.loads((results / "policy.json").read_text(encoding="utf-8")))
+    if name == "proxy":
+        return scores(json.loads((results / "proxy.json").read_text(encoding="utf-8")))
     words = WORDS[document]
     file = {"demo": "mt50_quick.json", "mt50": "mt50.json"}[name]
     found = json.loads((results / file).read_text(encoding="utf-8"))
@@ -114,6 +118,37 @@ def variants(found: Mapping[str, Any]) -> str:
             f"| {variant['episodes']:,} | {variant['held_out_error_proxy']:.4f} |"
         )
     return "\n".join(lines)
+
+
+def scores(found: Mapping[str, Any]) -> str:
+    """Return the table of bench/proxy.py, the closest across tasks first."""
+    scope = (
+        f"{found['policies']} policies, {found['tasks']} tasks, {found['episodes_a_task']} "
+        "episodes of each task. Two halves of the episodes agree across tasks by "
+        f"{found['reliability_across_tasks']:.2f}, which bounds the second column."
+    )
+    lines = [
+        scope,
+        "",
+        "| Score | Across policies | Across tasks | For one task | Across tasks, halves |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    ordered = sorted(found["scores"].items(), key=lambda item: item[1]["across_tasks"][0])
+    for name, score in ordered:
+        cells = [
+            f"{value:.2f} [{low:.2f}, {high:.2f}]"
+            for value, low, high in (
+                score[column] for column in ("across_policies", "across_tasks", "for_one_task")
+            )
+        ]
+        halves = [f"{half['across_tasks']:.2f}" for half in score["halves"].values()]
+        lines.append(f"| {' | '.join([name, *cells, ', '.join(halves)])} |")
+    one, other = found["threshold"].values()
+    fitted = (
+        f"`tau`: {one['tau']} fits one half (balanced accuracy {one['balanced_accuracy']:.2f}), "
+        f"{other['tau']} the other ({other['balanced_accuracy']:.2f})."
+    )
+    return "\n".join([*lines, "", fitted])
 
 
 def percent(rate: float) -> str:

@@ -1,7 +1,7 @@
 """What a scan of tasks costs, how well it ranks them, and what a second one costs.
 
-Data, policy and results are made once and kept in bench/work. `--only speed` measures one part and
-publishes nothing; without it everything is measured, which takes about half an hour.
+Data, policy and figures are made once and kept in bench/work, part by part; all of it takes about
+half an hour. `--only speed` measures one part again.
 """
 
 import argparse
@@ -28,24 +28,43 @@ as many an episode as of long ones, and what a scan takes by default."""
 
 
 def main() -> None:
-    """Print one JSON object and keep it in bench/results, or print one part of it."""
+    """Print one JSON object and keep it in bench/results, once all of its parts are measured."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--policy", type=Path, help="a checkpoint; by default one is trained")
     parser.add_argument("--long", type=Path, default=WORK / "long", help="the long episodes")
     parser.add_argument("--held-out", type=Path, help="the MT50 held-out episodes")
-    parser.add_argument("--only", help="one part, such as speed")
+    parser.add_argument("--only", help="measure one part again, such as speed")
+    parser.add_argument("--fresh", action="store_true", help="measure all parts again")
     given = parser.parse_args()
     policy: Path = given.policy or default_policy()
     short: Path = given.held_out or held_out_data()
     long = long_data(given.long)
     parts = parts_of(policy.absolute(), long.absolute(), short.absolute())
-    if given.only:
-        if given.only not in parts:
-            parser.error(f"--only is {given.only}, none of {', '.join(parts)}")
-        print(json.dumps({given.only: parts[given.only]()}, indent=1))
+    if given.only and given.only not in parts:
+        parser.error(f"--only is {given.only}, none of {', '.join(parts)}")
+    found = {
+        name: measured(name, part, again=given.fresh or name == given.only)
+        for name, part in parts.items()
+        if not given.only or name == given.only or kept(name).exists()
+    }
+    if len(found) < len(parts):
+        print(json.dumps(found, indent=1))
         return
     data = {"least_frames": FRAMES, "held_out_episodes": HELD_OUT}
-    publish("scan", {"long": data, **{name: part() for name, part in parts.items()}})
+    publish("scan", {"long": data, **found})
+
+
+def kept(name: str) -> Path:
+    """Return where a part's figures are kept."""
+    return WORK / "parts" / f"{name}.json"
+
+
+def measured(name: str, part: Callable[[], dict[str, object]], *, again: bool) -> dict[str, object]:
+    """Return a part's figures, those of an earlier call unless they are wanted again."""
+    if again or not kept(name).exists():
+        kept(name).parent.mkdir(parents=True, exist_ok=True)
+        kept(name).write_text(json.dumps(part(), indent=1), encoding="utf-8")
+    return json.loads(kept(name).read_text(encoding="utf-8"))
 
 
 def parts_of(

@@ -19,10 +19,12 @@ from etude.core.types import (
 )
 from etude.datasets.lerobot_config import LeRobotConfig
 from etude.datasets.lerobot_v3 import LeRobotDataset, open_dataset
+from etude.scan.episodes import episodes_to_scan
 from etude.scan.groups import action_groups, gripper_dims
-from etude.scan.panel import Chooser, episodes_to_scan
+from etude.scan.panel import Chooser
 from etude.scan.plan import TaskPlan
 from etude.scan.scan_config import ScanConfig, parse_groups
+from etude.scan.units import Units
 
 GROUPS = ("arm=0-2", "gripper=3")
 EPISODE_FRAMES = 1_000
@@ -113,7 +115,10 @@ def _plans(dataset: EndlessDataset) -> dict[TaskId, TaskPlan]:
         config=config,
         horizon=HORIZON,
         grippers=gripper_dims(groups),
-        ranges=np.full(dataset.spec.action_dim, 2.0),
+        units=Units(
+            ranges=np.full(dataset.spec.action_dim, 2.0),
+            moves=np.arange(dataset.spec.action_dim) < 3,
+        ),
     )
     episodes, _ = episodes_to_scan((), dataset.episodes)
     most = 4 * config.windows_per_task

@@ -118,3 +118,16 @@ def test_a_recorded_number_that_is_not_finite_is_told_with_its_place():
 
     with pytest.raises(DataError, match="toy/0 episode 0 frame 1: action 1 is recorded as inf"):
         loop.errors([choice(ONE, 0)])
+
+
+def test_a_recorded_state_that_is_no_number_is_told_before_the_policy_sees_it():
+    rows = np.zeros((3, 2), np.float32)
+    broken = rows.copy()
+    broken[1, 1] = np.nan
+    policy = CopyPolicy({})
+    data = MemoryDataset([MemoryEpisode(task=ONE, states=broken, actions=rows)], tasks=toy_tasks(1))
+
+    with pytest.raises(DataError, match=r"^toy/0 episode 0 frame 1: state 1 is recorded as nan$"):
+        OpenLoop(policy, data, horizon=1, batch_size=2).errors([choice(ONE, 1)])
+
+    assert policy.calls == []

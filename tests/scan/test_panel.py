@@ -15,6 +15,7 @@ from etude.scan.panel import Chooser, noise_seeds
 from etude.scan.plan import TaskPlan
 from etude.scan.scan_config import ScanConfig
 from etude.scan.strata import STRATA
+from etude.scan.units import Units
 from etude.testing.fakes import MemoryDataset, MemoryEpisode, toy_tasks
 
 TASK = TaskId("toy/0")
@@ -42,7 +43,7 @@ def chooser(dataset: Dataset, *, audit: bool = False, **settings: object) -> Cho
         config=replace(ScanConfig(), **settings),
         horizon=4,
         grippers=(2,),
-        ranges=np.ones(3),
+        units=Units(ranges=np.ones(3), moves=np.zeros(3, np.bool_)),
         audit=audit,
     )
 
@@ -64,7 +65,7 @@ def test_stride_is_every_50th_of_the_first_500_frames():
     assert sorted(places(plan)) == [(0, frame) for frame in range(0, 500, 50)] + [(1, 0), (1, 50)]
     assert plan.of == 12
     assert {choice.stratum for choice in plan.choices} <= set(STRATA)
-    assert [choice.weight for choice in plan.choices] == pytest.approx([1.0] * 12)
+    assert plan.weights(plan.choices) == pytest.approx([1.0] * 12)
 
 
 def test_sliding_goes_from_end_to_end_in_steps_of_the_horizon():
@@ -96,7 +97,7 @@ def test_a_task_of_one_very_short_episode_gets_a_window(strategy: str, frames: i
     plan = planned(walks(frames), strategy=strategy)
 
     assert 1 <= len(plan.choices) <= plan.of <= frames
-    assert sum(choice.weight for choice in plan.choices) == pytest.approx(plan.of)
+    assert sum(plan.weights(plan.choices)) == pytest.approx(plan.of)
 
 
 def test_a_rare_stratum_gets_more_than_its_share_and_no_more_than_three_times_as_much():
@@ -133,7 +134,6 @@ def test_weights_sum_to_the_windows_of_the_task_after_any_number_of_them(
 
     for count in range(1, len(plan.choices) + 1):
         assert sum(plan.weights(plan.choices[:count])) == pytest.approx(plan.of)
-    assert [choice.weight for choice in plan.choices] == plan.weights(plan.choices)
     assert len(set(places(plan))) == len(plan.choices) == min(most, len(plan.choices))
 
 
@@ -143,7 +143,9 @@ def test_the_weighted_mean_over_many_panels_is_the_mean_over_all_frames(strategy
 
     def mean_frame(number: int) -> float:
         plan = planned(dataset, strategy=strategy, most=15, round=number, rotation=1.0)
-        return sum(choice.frame * choice.weight for choice in plan.choices) / plan.of
+        weights = plan.weights(plan.choices)
+        frames = [choice.frame for choice in plan.choices]
+        return sum(frame * weight for frame, weight in zip(frames, weights, strict=True)) / plan.of
 
     # (60 * 29.5 + 40 * 19.5) / 100 = 25.5
     assert np.mean([mean_frame(number) for number in range(100)]) == pytest.approx(25.5, abs=1.0)
@@ -205,11 +207,16 @@ def test_windows_around_the_gripper_closing_are_more_than_their_share():
     plan = planned(walks(1500, 1500, 1500), most=480)
 
     closing = [choice for choice in plan.choices if choice.stratum == "gripper"]
+    weights = plan.weights(plan.choices)
 
     # 17 of 1,500 frames; an even choice would be 5.4 of 480.
     assert len(closing) >= 12
     assert all(742 <= choice.frame <= 758 for choice in closing)
-    assert all(choice.weight < 4500 / 480 / 2 for choice in closing)
+    assert all(
+        weight < 4500 / 480 / 2
+        for choice, weight in zip(plan.choices, weights, strict=True)
+        if choice in closing
+    )
 
 
 def test_the_first_windows_come_from_all_of_a_few_episodes():
@@ -224,20 +231,13 @@ def test_a_task_without_episodes_has_nothing_to_scan():
     assert (plan.of, plan.choices) == (0, ())
 
 
-@pytest.mark.parametrize("column", ["action", "state"])
-def test_a_number_that_is_none_is_told_with_its_place(column: str):
+def test_a_number_that_is_none_is_told_with_its_place():
     path, broken = walk(50, 0), walk(50, 0)
     broken[17, 1] = np.nan
-    episode = MemoryEpisode(
-        task=TASK,
-        states=broken if column == "state" else path,
-        actions=broken if column == "action" else path,
-    )
+    episode = MemoryEpisode(task=TASK, states=path, actions=broken)
     dataset = MemoryDataset([episode], tasks=toy_tasks(1))
 
-    with pytest.raises(
-        DataError, match=rf"^toy/0 episode 0 frame 17: {column} 1 is recorded as nan$"
-    ):
+    with pytest.raises(DataError, match=r"^toy/0 episode 0 frame 17: action 1 is recorded as nan$"):
         planned(dataset)
 
 

@@ -17,9 +17,11 @@ from etude.core.types import (
 )
 from etude.scan.panel import Chooser
 from etude.scan.scan_config import ScanConfig
+from etude.scan.units import Units
 from etude.testing.fakes import toy_tasks
 
 TASK = TaskId("toy/0")
+UNITS = Units(ranges=np.ones(1), moves=np.zeros(1, np.bool_))
 
 
 class EndlessDataset:
@@ -57,7 +59,7 @@ class EndlessDataset:
 )
 def test_a_hundred_million_windows_are_planned_without_listing_them(strategy: str, of: int):
     dataset = EndlessDataset()
-    chooser = Chooser(dataset=dataset, config=ScanConfig(strategy=strategy), horizon=4)
+    chooser = Chooser(dataset=dataset, config=ScanConfig(strategy=strategy), horizon=4, units=UNITS)
     tracemalloc.start()
 
     plan = chooser.plan(TASK, dataset.episodes, most=32)
@@ -71,7 +73,7 @@ def test_a_hundred_million_windows_are_planned_without_listing_them(strategy: st
 
 def test_a_panel_reads_few_episodes_and_forgets_each_before_the_next():
     dataset = EndlessDataset()
-    chooser = Chooser(dataset=dataset, config=ScanConfig(), horizon=4)
+    chooser = Chooser(dataset=dataset, config=ScanConfig(), horizon=4, units=UNITS)
 
     plan = chooser.plan(TASK, dataset.episodes, most=32)
 

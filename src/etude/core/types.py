@@ -163,7 +163,7 @@ class WindowChoice:
     stratum: str
     """What makes the moment special, e.g. "gripper"; or the name of the strategy."""
     weight: float
-    """How many windows of the task it stands for."""
+    """How many windows of the task it stands for; 1 until a scan has weighed it."""
     seed: int
     """For policies that draw noise for each window by itself; the same in every scan."""
 

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float32
 
+from etude.core.errors import DataError
 from etude.core.protocols import Dataset, Policy
 from etude.core.types import ActionChunk, Observation, WindowBatch, WindowChoice, WindowSpec
 from etude.scan.metric import DimensionErrors, dimension_errors
@@ -37,11 +38,12 @@ class OpenLoop:
 
         Raises:
             PolicyError: The policy refuses, or returns actions of another size or not finite.
-            DataError: A recorded action is not finite.
+            DataError: A recorded state or action is not finite.
         """
         places = np.resize(np.arange(len(choices)), self._batch_size)
         rows = [self._starts[choice.episode] + choice.frame for choice in choices]
         windows = self._dataset.windows(np.array(rows, np.int64)[places], self._window)
+        _check_states(choices, windows.states)
         chunks = self._policy.act(self._observations(windows), seed=SEED)
         found = dimension_errors(
             [choices[place] for place in places.tolist()],
@@ -65,6 +67,20 @@ class OpenLoop:
             )
             for row, place in enumerate(places)
         ]
+
+
+def _check_states(
+    choices: Sequence[WindowChoice], states: Float32[np.ndarray, "batch observations state"]
+) -> None:
+    bad = np.argwhere(~np.isfinite(states[: len(choices), 0]))
+    if len(bad):
+        row, dim = map(int, bad[0])
+        choice = choices[row]
+        raise DataError(
+            f"{choice.task} episode {choice.episode} frame {choice.frame}: state {dim} is recorded "
+            f"as {states[row, 0, dim]}",
+            hint="Find all of them with `etude data check`.",
+        )
 
 
 def _judged(

@@ -15,7 +15,7 @@ is forgotten.
 import math
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
@@ -26,7 +26,8 @@ from etude.curriculum.permutation import combine
 from etude.scan.episodes import EPISODES, draw_episodes, finite
 from etude.scan.plan import Cell, TaskPlan
 from etude.scan.scan_config import ScanConfig
-from etude.scan.strata import STRATA, importance, strata_of
+from etude.scan.strata import STRATA, importance, robot_path, strata_of
+from etude.scan.units import Units
 from etude.store.content import content_key
 
 STRIDE = 50
@@ -57,10 +58,9 @@ class Chooser:
     config: ScanConfig
     horizon: int
     """Actions that are judged; the step of `sliding`."""
+    units: Units
     grippers: tuple[int, ...] = ()
     """Action dimensions that open and close grippers."""
-    ranges: Float64[np.ndarray, " action"] = field(default_factory=lambda: np.zeros(0))
-    """Range over all tasks of each action dimension; needed where there are grippers."""
     spreads: Mapping[str, float] = field(default_factory=dict[str, float])
     """Standard deviation of the errors in each stratum relative to the others, from earlier scans;
     1 where none is named, since they differ little (docs/decisions/0008)."""
@@ -76,32 +76,29 @@ class Chooser:
         cells: dict[Cell, int] = {}
         densities: dict[Cell, float] = {}
         queues: list[_Queue] = []
-        for episode in draw_episodes(episodes, EPISODES if most else len(episodes)):
+        drawn = draw_episodes(episodes, EPISODES if most else len(episodes))
+        share = _share(self._counts(drawn), most)
+        for episode in drawn:
             found = self._candidates(episode)
             dense = self._densities({name: len(frames) for name, frames in found.items()})
             for stratum, frames in found.items():
                 cells[stratum, episode.index] = len(frames)
                 densities[stratum, episode.index] = dense[stratum]
-            queues.append(self._draw(episode, found, dense, most))
-        of = self._count(np.array([episode.length for episode in episodes], np.int64))
+            queues.append(self._draw(episode, found, dense, share))
+        of = int(self._counts(episodes).sum())
         choices = [choice for _, choice in zip(range(most or of), _in_turn(queues), strict=False)]
-        plan = TaskPlan(task=task, of=of, cells=cells, densities=densities, choices=())
-        weighted = [
-            replace(choice, weight=weight)
-            for choice, weight in zip(choices, plan.weights(choices), strict=True)
-        ]
-        return replace(plan, choices=tuple(weighted))
+        return TaskPlan(task=task, of=of, cells=cells, densities=densities, choices=tuple(choices))
 
-    def _count(self, lengths: Int64[np.ndarray, " episodes"]) -> int:
-        """Return how many windows the strategy could choose from."""
+    def _counts(self, episodes: Sequence[EpisodeSpan]) -> Int64[np.ndarray, " episodes"]:
+        """Return how many windows of each episode the strategy could choose from."""
+        lengths = np.array([episode.length for episode in episodes], np.int64)
         match self.config.strategy:
             case "stride":
-                counts = -(-np.minimum(lengths, STRIDE_FRAMES) // STRIDE)
+                return -(-np.minimum(lengths, STRIDE_FRAMES) // STRIDE)
             case "sliding":
-                counts = -(-lengths // self._step)
+                return -(-lengths // self._step)
             case "uniform" | "panel":
-                counts = lengths
-        return int(counts.sum())
+                return lengths
 
     @property
     def _step(self) -> int:
@@ -116,14 +113,12 @@ class Chooser:
                 frames = np.arange(0, episode.length, self._step)
             case "uniform" | "panel":
                 frames = np.arange(episode.length)
-        columns = self.dataset.columns(episode)
-        actions = finite(episode, "action", columns.actions)
-        states = finite(episode, "state", columns.states)
+        actions = finite(episode, "action", self.dataset.columns(episode).actions)
         grippers = list(self.grippers)
         labels = strata_of(
-            states if states.shape[1] else actions,
+            robot_path(actions, moves=self.units.moves, grippers=self.grippers),
             actions[:, grippers],
-            gripper_ranges=self.ranges[grippers],
+            gripper_ranges=self.units.ranges[grippers],
         )
         found = {name: frames[labels[frames] == place] for place, name in enumerate(STRATA)}
         return {name: members for name, members in found.items() if len(members)}
@@ -221,6 +216,20 @@ def _apart(wanted: Frames, size: int) -> Frames:
         places[turn] = found if found >= 0 else free.find(1)
         free[places[turn]] = 0
     return places
+
+
+def _share(counts: Int64[np.ndarray, " episodes"], most: int) -> int:
+    """Return how many windows each episode has to offer for `most` to be found; 0 offers all.
+
+    A quarter of an episode may be kept for audits.
+    """
+    offered = np.sort(counts * 3 // 4)
+    for place, least in enumerate(offered.tolist()):
+        rest = most - int(offered[:place].sum())
+        share = -(-rest // (len(offered) - place))
+        if share <= least:
+            return share
+    return most
 
 
 def _in_turn(queues: Sequence[_Queue]) -> Iterator[WindowChoice]:

@@ -23,7 +23,7 @@ class ScanConfig:
     """Windows of a task's training episodes that a sample scan looks at; 0 as above."""
     first: int = 8
     """Windows that every task gets before the rest goes to the tasks in doubt."""
-    tau: float = 0.75
+    tau: float = 0.65
     """A window passes if no action group errs by more than this share of holding still; fitted to
     closed-loop success (docs/decisions/0008)."""
     time_limit_s: float = 0.0

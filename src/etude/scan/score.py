@@ -9,8 +9,8 @@ dimensions of group g, and m that of holding still: of the recorded motion itsel
 units of each dimension's range over all tasks. So an error is judged by how far the demonstration
 moves just there: 0 is perfect, and 1 no better than holding still, give or take `STILL`.
 
-Of everything that was tried this follows closed-loop success best (docs/decisions/0008). It is a
-proxy of success, never success.
+Across the tasks of one policy it follows closed-loop success much more closely than raw errors do
+(docs/decisions/0008). It is a proxy of success, never success.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Strata: what happens at each frame of a demonstration, from its states and actions alone.
+"""Strata: what happens at each frame of a demonstration, from its actions alone.
 
 Each frame belongs to the first of these that fits:
 
@@ -13,7 +13,7 @@ Everything is measured in units of the episode itself, so that a frame's stratum
 which other episodes there are.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int8, Int64
@@ -48,8 +48,25 @@ Flags = Bool[np.ndarray, " frames"]
 Path = Float64[np.ndarray, "frames dim"]
 
 
+def robot_path(
+    actions: Float64[np.ndarray, "frames action"],
+    *,
+    moves: Bool[np.ndarray, " action"],
+    grippers: Sequence[int],
+) -> Path:
+    """Return where the actions lead the robot, grippers left out.
+
+    Args:
+        actions: What was recorded.
+        moves: Whether a dimension says how to move, and is added up, or where to be.
+        grippers: Dimensions that only open and close something.
+    """
+    summed = np.where(moves, np.cumsum(actions, axis=0), actions)
+    return np.delete(summed, list(grippers), axis=1)
+
+
 def strata_of(
-    states: Float64[np.ndarray, "frames state"],
+    path: Path,
     grippers: Float64[np.ndarray, "frames gripper"],
     *,
     gripper_ranges: Float64[np.ndarray, " gripper"],
@@ -57,11 +74,11 @@ def strata_of(
     """Return the place in `STRATA` of each frame's stratum.
 
     Args:
-        states: Where the robot is; without any, the path of the actions serves as well.
+        path: Where the robot is, in any units.
         grippers: The actions that open and close grippers.
         gripper_ranges: Largest less smallest value of those actions over all tasks.
     """
-    path = _scaled(states)
+    path = _scaled(path)
     velocity = _velocity(path)
     speed = _smoothed(np.linalg.norm(velocity, axis=1))
     fast = float(np.quantile(speed, FAST_QUANTILE))
@@ -112,17 +129,25 @@ def waypoints(path: Path, *, error: float) -> list[int]:
     Source: the criterion of AWE, arXiv 2307.14326; the way there is that of Ramer, "An iterative
     procedure for the polygonal approximation of plane curves", 1972.
     """
-    corners = np.array([0, len(path) - 1])
-    while len(path) > 2:
-        away = _squared_distances(path, corners)
-        worst = np.maximum.reduceat(away, corners[:-1])
-        owners = np.repeat(np.arange(len(worst)), np.diff(corners))
-        farthest = np.flatnonzero((away[:-1] == worst[owners]) & (worst[owners] > error**2))
-        if not len(farthest):
+    starts, stops = np.array([0]), np.array([len(path) - 1])
+    corners = [starts, stops]
+    while len(starts):
+        # Lines between neighbours have nothing to be broken at.
+        long = stops - starts > 1
+        starts, stops = starts[long], stops[long]
+        frames, away, begins = _away(path, starts, stops)
+        if not len(frames):
             break
-        _, first = np.unique(owners[farthest], return_index=True)
-        corners = np.sort(np.concatenate([corners, farthest[first]]))
-    return np.unique(corners).tolist()
+        worst = np.maximum.reduceat(away, begins)
+        bent = np.flatnonzero(worst > error**2)
+        hits = np.flatnonzero(away == np.repeat(worst, stops - starts))
+        farthest = frames[hits[np.searchsorted(hits, begins[bent])]]
+        corners.append(farthest)
+        starts, stops = (
+            np.concatenate([starts[bent], farthest]),
+            np.concatenate([farthest, stops[bent]]),
+        )
+    return np.unique(np.concatenate(corners)).tolist()
 
 
 def change_points(velocity: Path) -> Flags:
@@ -142,13 +167,13 @@ def change_points(velocity: Path) -> Flags:
     return (change > left) & (change >= right) & (change > least)
 
 
-def _scaled(states: Float64[np.ndarray, "frames state"]) -> Path:
+def _scaled(places: Path) -> Float64[np.ndarray, "frames moving"]:
     """Bring every dimension to [0, 1], and all of them together to an extent of at most 1."""
-    extent = np.ptp(states, axis=0)
+    extent = np.ptp(places, axis=0)
     moving = extent > 0
     if not moving.any():
-        return np.zeros((len(states), 1))
-    path = (states[:, moving] - states[:, moving].min(axis=0)) / extent[moving]
+        return np.zeros((len(places), 1))
+    path = (places[:, moving] - places[:, moving].min(axis=0)) / extent[moving]
     return path / np.sqrt(moving.sum())
 
 
@@ -183,15 +208,21 @@ def _flips(up: Flags, down: Flags) -> list[int]:
     return decided[settled[changed]].tolist()
 
 
-def _squared_distances(
-    path: Path, corners: Int64[np.ndarray, " corners"]
-) -> Float64[np.ndarray, " frames"]:
-    """Return each frame's squared distance from the line between the corners around it."""
-    owners = np.repeat(np.arange(len(corners) - 1), np.diff(corners))
-    starts, lines = path[corners[:-1]], np.diff(path[corners], axis=0)
-    lengths = np.einsum("cd,cd->c", lines, lines)
-    points = path[:-1] - starts[owners]
-    along = np.einsum("fd,fd->f", points, lines[owners])
-    along = np.divide(along, lengths[owners], out=np.zeros_like(along), where=lengths[owners] > 0)
-    away = points - np.clip(along, 0.0, 1.0)[:, None] * lines[owners]
-    return np.append(np.einsum("fd,fd->f", away, away), 0.0)
+def _away(
+    path: Path, starts: Int64[np.ndarray, " lines"], stops: Int64[np.ndarray, " lines"]
+) -> tuple[Int64[np.ndarray, " near"], Float64[np.ndarray, " near"], Int64[np.ndarray, " lines"]]:
+    """Return the frames [start, stop) of all lines, their squared distances from them, and where
+    those of each line begin.
+    """
+    counts = stops - starts
+    begins = np.cumsum(counts) - counts
+    owners = np.repeat(np.arange(len(starts)), counts)
+    frames = np.arange(len(owners)) + (starts - begins)[owners]
+    origins = path[starts]
+    lines = path[stops] - origins
+    lengths = np.maximum(np.einsum("ld,ld->l", lines, lines), np.finfo(np.float64).tiny)
+    points = path.take(frames, axis=0) - origins.take(owners, axis=0)
+    theirs = lines.take(owners, axis=0)
+    along = np.einsum("fd,fd->f", points, theirs) / lengths.take(owners)
+    away = points - np.minimum(np.maximum(along, 0.0), 1.0)[:, None] * theirs
+    return frames, np.einsum("fd,fd->f", away, away), begins

@@ -52,7 +52,7 @@ def prepare(
         config=config,
         horizon=subject.horizon,
         grippers=gripper_dims(groups),
-        ranges=units.ranges,
+        units=units,
     )
     plans = {
         task.id: chooser.plan(task.id, episodes[task.id], most=most)

@@ -14,6 +14,13 @@ from etude.core.errors import DataError, StorageError
 _REFUSALS = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EEXIST, errno.EISDIR)
 
 
+def _encoder(indent: int | None) -> json.JSONEncoder:
+    return json.JSONEncoder(indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+_COMPACT = _encoder(None)
+
+
 def write_bytes(path: Path, content: bytes) -> None:
     """Replace `path` by `content` and return once it survives a power cut.
 
@@ -51,8 +58,8 @@ def encode_json(value: object, *, indent: int | None = None) -> bytes:
     Raises:
         ValueError: A number is not finite.
     """
-    text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
-    return f"{text}\n".encode("utf-8", "backslashreplace")
+    encode = _COMPACT.encode if indent is None else _encoder(indent).encode
+    return f"{encode(value)}\n".encode("utf-8", "backslashreplace")
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from blake3 import blake3
 
 from etude.core.types import ContentKey
 
+_encode = json.JSONEncoder(sort_keys=True, allow_nan=False).encode
+
 
 def content_key(kind: str, *parts: object) -> ContentKey:
     """Return the key of a result of `kind` that depends on `parts` and nothing else.
@@ -21,7 +23,7 @@ def content_key(kind: str, *parts: object) -> ContentKey:
         TypeError: A part is not plain data, or a mapping has a key that is not text.
         ValueError: A number is not finite.
     """
-    text = json.dumps([kind, *map(_plain, parts)], sort_keys=True, allow_nan=False)
+    text = _encode([kind, *map(_plain, parts)])
     return ContentKey(blake3(text.encode()).hexdigest())
 
 
