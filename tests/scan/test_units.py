@@ -95,3 +95,11 @@ def test_a_number_that_is_not_finite_is_told_with_its_address(column: str):
         measured(episode(good, good), broken)
 
     assert str(told.value) == f"toy/0 episode 1 frame 3: {column} 1 is recorded as inf"
+
+
+def test_jumps_between_recordings_that_were_joined_hide_no_motion():
+    pieces = [drifting(seed) for seed in range(12)]
+    places = np.concatenate([where for where, _ in pieces])
+    moves = np.concatenate([step for _, step in pieces])
+
+    assert measured(episode(moves, places)).moves.tolist() == [True]

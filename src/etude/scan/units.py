@@ -11,6 +11,9 @@ from etude.core.types import EpisodeSpan
 from etude.scan.episodes import episodes_to_measure, finite
 from etude.scan.scan_config import ActionKind
 
+JUMP = 3.0
+"""A state that changes by more times its mean change has been moved by something else."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Units:
@@ -50,10 +53,18 @@ def measure_units(
         if actions == "auto":
             states = finite(episode, "state", columns.states)
             levels.add(recorded[:-1], states[:-1])
-            changes.add(recorded[:-1], np.diff(states, axis=0))
+            changes.add(recorded[:-1], _usual(np.diff(states, axis=0)))
     told = np.full(size, actions == "relative")
     moves = changes.strongest() > levels.strongest() if actions == "auto" else told
     return Units(ranges=np.maximum(high - low, 0.0), moves=moves)
+
+
+def _usual(
+    changes: Float64[np.ndarray, "frames state"],
+) -> Float64[np.ndarray, "frames state"]:
+    """Return changes with jumps cut, such as those where one recording follows another."""
+    most = JUMP * np.abs(changes).mean(axis=0) if len(changes) else 0.0
+    return np.clip(changes, -most, most)
 
 
 class _Moments:
