@@ -131,7 +131,9 @@ def test_every_make_target_that_is_named_exists():
 @pytest.mark.parametrize("readme", [ENGLISH, CHINESE], ids=lambda path: path.name)
 def test_every_command_that_a_readme_names_exists(readme: Path):
     named = set(
-        re.findall(r"^etude ((?:(?:config|scan|cache) )?[a-z]+)\b", code_of(readme), re.MULTILINE)
+        re.findall(
+            r"^etude ((?:(?:config|scan|cache|tasks) )?[a-z]+)\b", code_of(readme), re.MULTILINE
+        )
     )
 
     assert named == set(COMMANDS)

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.core.statistics import (
+    beta_share,
     holm,
     mean,
     mean_of_groups,
@@ -195,3 +196,35 @@ def test_holm_keeps_the_order_and_lowers_nothing(chances: list[float]):
     assert all(low <= high <= 1 for low, high in zip(chances, raised, strict=True))
     ranked = [high for _, high in sorted(zip(chances, raised, strict=True))]
     assert ranked == sorted(ranked)
+
+
+@pytest.mark.parametrize(
+    ("x", "a", "b", "share"),
+    [
+        # With whole parameters it is the chance of at least a heads in a + b - 1 throws.
+        (0.5, 1, 1, 0.5),
+        (0.8, 21, 1, 0.8**21),
+        (0.3, 1, 4, 1 - 0.7**4),
+        (0.5, 2, 3, 11 / 16),
+        (0.85, 19, 2, 0.85**20 + 20 * 0.15 * 0.85**19),
+        # Half and half is the arcsine distribution: 2 asin(sqrt(x)) / pi.
+        (0.25, 0.5, 0.5, 1 / 3),
+        (0.0, 3, 4, 0.0),
+        (1.0, 3, 4, 1.0),
+    ],
+)
+def test_shares_of_the_beta_distribution_equal_closed_forms(
+    x: float, a: float, b: float, share: float
+):
+    assert beta_share(x, a, b) == pytest.approx(share, rel=1e-12, abs=1e-15)
+
+
+@given(
+    x=st.floats(0.001, 0.999), more=st.floats(0, 1), a=st.floats(0.1, 500), b=st.floats(0.1, 500)
+)
+def test_shares_of_the_beta_distribution_rise_and_mirror(x: float, more: float, a: float, b: float):
+    share = beta_share(x, a, b)
+
+    assert -1e-12 <= share <= 1 + 1e-12
+    assert share <= beta_share(x + more * (1 - x), a, b) + 1e-9
+    assert share == pytest.approx(1 - beta_share(1 - x, b, a), abs=1e-9)

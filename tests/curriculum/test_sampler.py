@@ -1,4 +1,3 @@
-import json
 from collections import Counter
 
 import numpy as np
@@ -6,32 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.core.errors import DataError, StateError
-from etude.core.types import EpisodeSpan, SamplingPlan, TaskId
+from etude.core.errors import DataError
+from etude.core.types import TaskId
 from etude.curriculum.plan import uniform_plan
 from etude.curriculum.sampler import CurriculumSampler
-
-
-def spans(*lengths_by_task: tuple[int, ...]) -> list[EpisodeSpan]:
-    """Episodes of the given lengths, task by task, one behind the other."""
-    made: list[EpisodeSpan] = []
-    start = 0
-    for task, lengths in enumerate(lengths_by_task):
-        for length in lengths:
-            made.append(
-                EpisodeSpan(
-                    index=len(made), task=TaskId(f"d/{task}"), start=start, stop=start + length
-                )
-            )
-            start += length
-    return made
-
-
-def sampler(
-    episodes: list[EpisodeSpan], *weights: float, batch_size: int = 4, seed: int = 0
-) -> CurriculumSampler:
-    plan = SamplingPlan(weights={TaskId(f"d/{i}"): weight for i, weight in enumerate(weights)})
-    return CurriculumSampler(episodes, plan, batch_size=batch_size, seed=seed)
+from streams import batches, sampler, spans
 
 
 def test_shares_follow_the_weights_and_not_the_numbers_of_frames():
@@ -92,38 +70,6 @@ def test_passes_and_seeds_have_different_orders():
     assert orders[0] == tuple(sampler(episodes, 1.0, batch_size=100).next_rows())
 
 
-@pytest.mark.parametrize("stop", [1, 2, 3, 4, 5])
-def test_a_resumed_stream_equals_the_uninterrupted_one(stop: int):
-    episodes = spans((5, 3), (4,))
-    straight = sampler(episodes, 0.7, 0.3, batch_size=4)
-    wanted = [straight.next_rows().tolist() for _ in range(12)]
-    first = sampler(episodes, 0.7, 0.3, batch_size=4)
-    before = [first.next_rows().tolist() for _ in range(stop)]
-
-    second = sampler(episodes, 0.7, 0.3, batch_size=4)
-    second.load_state_dict(json.loads(json.dumps(first.state_dict())))
-
-    assert second.step == stop
-    assert before + [second.next_rows().tolist() for _ in range(12 - stop)] == wanted
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 5])
-def test_the_slots_of_all_ranks_make_up_the_global_batch(size: int):
-    drawn = sampler(spans((40,), (40,)), 0.5, 0.5, batch_size=7)
-    rows = drawn.next_rows()
-
-    shares = [drawn.slots(rows, rank=rank, size=size).tolist() for rank in range(size)]
-
-    assert sorted(row for share in shares for row in share) == sorted(rows.tolist())
-
-
-def test_a_saved_state_of_other_data_is_refused():
-    state = sampler(spans((5,), (4,)), 0.5, 0.5).state_dict()
-
-    with pytest.raises(StateError, match="other seed, frames than this run"):
-        sampler(spans((5,), (6,)), 0.5, 0.5, seed=1).load_state_dict(state)
-
-
 def test_a_drawn_task_without_frames_is_an_error():
     with pytest.raises(DataError, match="1 tasks to train on have no frames: d/1"):
         CurriculumSampler(
@@ -131,7 +77,10 @@ def test_a_drawn_task_without_frames_is_an_error():
         )
 
 
-def test_the_state_of_fifty_tasks_is_small():
-    state = sampler(spans(*[(30,)] * 50), *[0.02] * 50, batch_size=512).state_dict()
+def test_draws_are_counted_by_task():
+    drawn = sampler(spans((9,), (5,)), 0.75, 0.25, lag=1)
+    batches(drawn, 5)
 
-    assert len(json.dumps(state)) < 10_000
+    assert drawn.draws() == {TaskId("d/0"): 15, TaskId("d/1"): 5}
+    assert drawn.draws(step=4) == {TaskId("d/0"): 12, TaskId("d/1"): 4}
+    assert drawn.frames == {TaskId("d/0"): 9, TaskId("d/1"): 5}

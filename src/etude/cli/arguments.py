@@ -5,7 +5,7 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast, get_origin
 
 import tyro
 
@@ -14,8 +14,6 @@ from etude.core.errors import ConfigError
 T = TypeVar("T")
 
 Recipe = tyro.conf.Positional[Path | None]
-
-_POSITIONAL = ("recipe", "run_folder", "key", "folder", "folders", "a", "b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +68,7 @@ def option_names(kind: type[Any]) -> tuple[str, ...]:
     for field in dataclasses.fields(kind):
         if dataclasses.is_dataclass(field.type):
             names += [f"{field.name}.{inner.name}" for inner in dataclasses.fields(field.type)]
-        elif field.name not in _POSITIONAL:
+        elif get_origin(field.type) is not Annotated:  # which is what marks a positional one
             names.append(field.name)
     return tuple(f"--{name.replace('_', '-')}" for name in names)
 

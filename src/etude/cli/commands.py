@@ -19,6 +19,7 @@ from etude.cli.cache_commands import CACHE_COMMANDS
 from etude.cli.call import Call
 from etude.cli.output import fields_text, json_text, percent, plain, success_text
 from etude.cli.scan_commands import SCAN_COMMANDS
+from etude.cli.tasks_commands import TASKS_COMMANDS
 from etude.cli.texts import CATALOGUES, command_help
 from etude.core.errors import ConfigError, ExitCode, StateError
 from etude.runs.run_config import RunConfig
@@ -129,6 +130,7 @@ COMMANDS: Mapping[str, tuple[Callable[[Call], int], type[Any]]] = {
     "config show": (show, ShowArguments),
     **SCAN_COMMANDS,
     **CACHE_COMMANDS,
+    **TASKS_COMMANDS,
 }
 
 

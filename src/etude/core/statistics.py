@@ -88,11 +88,7 @@ def student_p(t: float, degrees: float) -> float:
     Source: NIST Digital Library of Mathematical Functions, 8.17.1 and 8.17.4: the incomplete beta
     function of degrees / (degrees + t^2) with parameters degrees / 2 and 1 / 2.
     """
-    a, b = degrees / 2, 0.5
-    x = degrees / (degrees + t * t)
-    if x < (a + 1) / (a + b + 2):
-        return _beta_share(x, a, b)
-    return 1.0 - _beta_share(1.0 - x, b, a)
+    return beta_share(degrees / (degrees + t * t), degrees / 2, 0.5)
 
 
 def student_t95(degrees: float) -> float:
@@ -111,6 +107,24 @@ def student_t95(degrees: float) -> float:
     return high
 
 
+def beta_share(x: float, a: float, b: float) -> float:
+    """Return how likely a number drawn from the beta distribution is to lie under `x`.
+
+    It is the regularised incomplete beta function. With a = passed + 1 and b = failed + 1 it says
+    how likely a pass rate is to be under `x`, if every rate was as likely before.
+
+    Args:
+        x: In [0, 1].
+        a: Over 0 and not necessarily whole.
+        b: Over 0 and not necessarily whole.
+
+    Source: NIST Digital Library of Mathematical Functions, 8.17.1 and 8.17.4.
+    """
+    if x < (a + 1) / (a + b + 2):
+        return _lower_beta_share(x, a, b)
+    return 1.0 - _lower_beta_share(1.0 - x, b, a)
+
+
 def holm(chances: Sequence[float]) -> list[float]:
     """Return p values so raised that the least of them can be judged as if it were the only one.
 
@@ -127,7 +141,7 @@ def holm(chances: Sequence[float]) -> list[float]:
     return raised
 
 
-def _beta_share(x: float, a: float, b: float) -> float:
+def _lower_beta_share(x: float, a: float, b: float) -> float:
     """Return the regularised incomplete beta function, for x under (a + 1) / (a + b + 2).
 
     Source: NIST Digital Library of Mathematical Functions, 8.17.22, a continued fraction, taken

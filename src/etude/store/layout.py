@@ -41,6 +41,11 @@ class RunFolder:
         return self.root / "events"
 
     @property
+    def ledger(self) -> Path:
+        """The history that the checkpoints are checked against; see `store.ledger`."""
+        return self.root / "ledger.jsonl"
+
+    @property
     def checkpoints(self) -> Path:
         return self.root / "checkpoints"
 
