@@ -18,8 +18,8 @@ slow: .venv/.development browser
 	$(BIN)/python -m pytest -m "slow or browser"
 
 check: .venv/.development
-	$(BIN)/ruff format --check src tests bench
-	$(BIN)/ruff check src tests bench
+	$(BIN)/ruff format --no-cache --check src tests bench
+	$(BIN)/ruff check --no-cache src tests bench
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 

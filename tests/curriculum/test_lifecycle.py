@@ -1,12 +1,12 @@
 from dataclasses import replace
 
 import pytest
-from task_looks import CONFIG, TASK, OneTask, look, passed_task
 
 from etude.core.errors import ScanError
 from etude.core.types import TaskId
 from etude.curriculum.lifecycle import advance, due, look_soon, revive, task_budget
 from etude.curriculum.states import TaskState, untried_states
+from task_looks import CONFIG, TASK, OneTask, look, passed_task
 
 
 def test_the_first_look_takes_a_task_into_training_with_its_evidence():

@@ -3,10 +3,10 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from task_looks import CONFIG, TASK, look
 
 from etude.curriculum.lifecycle_evidence import chance_under, judge, most_gain, probe_gain
 from etude.curriculum.states import EvidenceKind, TaskEvidence, TaskState
+from task_looks import CONFIG, TASK, look
 
 
 def scored(*scores: float, kind: EvidenceKind = "open_loop") -> tuple[TaskEvidence, ...]:

@@ -1,8 +1,7 @@
 from dataclasses import replace
 
-from task_looks import CONFIG, TASK, OneTask, look
-
 from etude.curriculum.states import TaskEvidence, TaskState
+from task_looks import CONFIG, TASK, OneTask, look
 
 
 def windows(score: float, *, passed: float = 0.0) -> TaskEvidence:

@@ -3,7 +3,6 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from task_looks import CONFIG, TASK, OneTask, look, noisy_looks
 
 from etude.core.types import TaskId
 from etude.curriculum.lifecycle import advance
@@ -14,6 +13,7 @@ from etude.curriculum.states import (
     Transition,
     untried_states,
 )
+from task_looks import CONFIG, TASK, OneTask, look, noisy_looks
 
 CHANGES = {
     ("untried", "training"),

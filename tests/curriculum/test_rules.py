@@ -4,7 +4,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from task_looks import fresh, look, states_of
 
 from etude.core.types import TaskId
 from etude.curriculum.rule_config import (
@@ -28,6 +27,7 @@ from etude.curriculum.rules import (
 )
 from etude.curriculum.rules_view import RuleView
 from etude.curriculum.states import TaskState
+from task_looks import fresh, look, states_of
 
 NEW = TaskState(task=TaskId("d/?"))
 A, B, C, D = (TaskId(f"d/{name}") for name in "abcd")

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from task_looks import fresh, look, states_of
 
 from etude.core.types import TaskId
 from etude.curriculum.plan import check_plan
@@ -25,6 +24,7 @@ from etude.curriculum.rules_planning import (
 )
 from etude.curriculum.rules_view import RuleView
 from etude.curriculum.states import Status, TaskState
+from task_looks import fresh, look, states_of
 
 CONFIG = PlanConfig()
 FREE = PlanConfig(least_effective=0.0)

@@ -3,11 +3,11 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from task_looks import TASK, look
 
 from etude.curriculum.rule_config import ProgressConfig
 from etude.curriculum.rules_view import pass_rate, progress_of, scores_of
 from etude.curriculum.states import TaskEvidence, TaskState
+from task_looks import TASK, look
 
 CONFIG = ProgressConfig()
 

@@ -5,7 +5,6 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from task_looks import look
 
 from etude.core.types import TaskId
 from etude.curriculum.states import (
@@ -17,6 +16,7 @@ from etude.curriculum.states import (
     remember,
     untried_states,
 )
+from task_looks import look
 
 
 def test_a_task_begins_untried_with_its_budget_and_nothing_spent():
