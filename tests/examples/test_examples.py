@@ -35,11 +35,13 @@ def test_a_plain_loop_goes_on_where_it_was_stopped(tmp_path: Path, workers: int)
 def on_two_ranks(folder: Path, *, steps: int) -> list[list[int]]:
     """Return the global batches that the distributed example draws."""
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    command += ["--nproc-per-node", "2", str(EXAMPLES / "distributed_loop.py")]
-    done = subprocess.run(
-        [*command, str(folder), str(steps)], capture_output=True, text=True, check=True
-    )
-    shares = {int(rank): json.loads(rows) for rank, rows in LINE.findall(done.stdout)}
+    # Each rank has its own file, because lines of two ranks on one pipe can run into each other.
+    logs = folder.with_name(f"{folder.name}-logs")
+    command += ["--nproc-per-node", "2", "--redirects", "3", "--log-dir", str(logs)]
+    command += [str(EXAMPLES / "distributed_loop.py"), str(folder), str(steps)]
+    subprocess.run(command, check=True)
+    said = [path.read_text(encoding="utf-8") for path in logs.rglob("stdout.log")]
+    shares = {int(rank): json.loads(rows) for text in said for rank, rows in LINE.findall(text)}
     return [
         [shares[slot % 2][step][slot // 2] for slot in range(8)] for step in range(len(shares[0]))
     ]
