@@ -100,7 +100,7 @@ def _recorded(dataset: Dataset, units: Units) -> Predictions:
     for span in dataset.episodes:
         actions = dataset.columns(span).actions.astype(np.float64)
         path = robot_path(actions, moves=units.moves, grippers=(3,))
-        strata.append(strata_of(path, actions[:, 3:], gripper_ranges=units.ranges[3:]))
+        strata += strata_of([path], [actions[:, 3:]], gripper_ranges=units.ranges[3:])
     actions = windows.actions.astype(np.float64)
     return Predictions(
         predicted=actions[:, 1:],

@@ -27,7 +27,8 @@ def events(*runs: tuple[float, int], extent: float = 1.0) -> list[int]:
 def named(states: np.ndarray, grippers: np.ndarray | None = None) -> list[str]:
     grippers = np.zeros((len(states), 0)) if grippers is None else grippers
     ranges = np.ones(grippers.shape[1])
-    return [STRATA[label] for label in strata_of(states, grippers, gripper_ranges=ranges)]
+    [labels] = strata_of([states], [grippers], gripper_ranges=ranges)
+    return [STRATA[label] for label in labels]
 
 
 def test_a_gripper_event_is_the_frame_at_which_it_begins_to_be_closed_or_open():
@@ -65,12 +66,12 @@ def test_the_corners_of_a_path_are_its_waypoints():
     # 10 steps to the right, then 10 up: straight lines meet at frame 10.
     along = np.array([[x, 0.0] for x in range(11)] + [[10.0, y] for y in range(1, 11)])
 
-    assert waypoints(along, error=0.01) == [0, 10, 20]
+    assert waypoints([along], error=0.01) == [[0, 10, 20]]
 
 
 @pytest.mark.parametrize(("frames", "found"), [(1, [0]), (2, [0, 1]), (50, [0, 49])])
 def test_a_straight_path_has_its_ends_alone(frames: int, found: list[int]):
-    assert waypoints(np.arange(frames, dtype=np.float64)[:, None], error=0.01) == found
+    assert waypoints([np.arange(frames, dtype=np.float64)[:, None]], error=0.01) == [found]
 
 
 @given(
@@ -78,7 +79,7 @@ def test_a_straight_path_has_its_ends_alone(frames: int, found: list[int]):
     st.floats(0.01, 1.0),
 )
 def test_straight_lines_between_waypoints_stay_close_to_every_frame(path: np.ndarray, error: float):
-    found = waypoints(path, error=error)
+    [found] = waypoints([path], error=error)
 
     assert found[0] == 0
     assert found[-1] == len(path) - 1
@@ -87,6 +88,27 @@ def test_straight_lines_between_waypoints_stay_close_to_every_frame(path: np.nda
         line = path[start] + np.linspace(0, 1, 2001)[:, None] * (path[stop] - path[start])
         for point in path[start : stop + 1]:
             assert np.linalg.norm(line - point, axis=1).min() <= error + 0.002
+
+
+@given(
+    st.lists(
+        arrays(np.float64, st.tuples(st.integers(1, 30), st.just(2)), elements=st.floats(-9, 9)),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_episodes_that_are_looked_at_together_do_not_touch_each_other(paths: list[np.ndarray]):
+    alone = [waypoints([path], error=0.1)[0] for path in paths]
+    ranges = np.ones(1)
+
+    assert waypoints(paths, error=0.1) == alone
+    for path, labels in zip(
+        paths,
+        strata_of(paths, [path[:, :1] for path in paths], gripper_ranges=ranges),
+        strict=True,
+    ):
+        [expected] = strata_of([path], [path[:, :1]], gripper_ranges=ranges)
+        np.testing.assert_array_equal(labels, expected)
 
 
 def test_a_motion_that_turns_changes_where_it_turns():
@@ -129,7 +151,8 @@ def test_the_slowest_quarter_of_the_moving_frames_is_slow():
     )
 )
 def test_every_frame_has_one_stratum_whatever_was_recorded(states: np.ndarray):
-    labels = strata_of(states, states[:, :1], gripper_ranges=np.ones(min(1, states.shape[1])))
+    ranges = np.ones(min(1, states.shape[1]))
+    [labels] = strata_of([states], [states[:, :1]], gripper_ranges=ranges)
 
     assert labels.shape == (len(states),)
     assert ((labels >= 0) & (labels < len(STRATA))).all()

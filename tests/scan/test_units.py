@@ -35,8 +35,10 @@ def test_the_range_of_a_dimension_is_that_over_all_tasks():
     assert measured(one, two).ranges.tolist() == [5.0, 0.0]
 
 
-def test_an_action_that_goes_along_with_changes_of_a_state_says_how_to_move():
-    episodes = [episode(moves, places) for places, moves in map(drifting, range(5))]
+@pytest.mark.parametrize("frames", [60, 257, 1_000])
+def test_an_action_that_goes_along_with_changes_of_a_state_says_how_to_move(frames: int):
+    drifts = [drifting(seed, frames=frames) for seed in range(5)]
+    episodes = [episode(moves, places) for places, moves in drifts]
 
     assert measured(*episodes).moves.tolist() == [True]
 

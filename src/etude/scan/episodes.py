@@ -60,6 +60,6 @@ def finite(
         raise DataError(
             f"{episode.task} episode {episode.index} frame {frame}: {column} {dim} is recorded as "
             f"{values[frame, dim]}",
-            hint="Find all of them with `etude data check`.",
+            hint="Repair the episode, or leave it out with --dataset.on_bad skip.",
         )
     return values.astype(np.float64)

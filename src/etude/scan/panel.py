@@ -13,12 +13,12 @@ is forgotten.
 """
 
 import math
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int64
+from jaxtyping import Bool, Float64, Int8, Int64
 
 from etude.core.protocols import Dataset
 from etude.core.types import EpisodeSpan, TaskId, WindowChoice
@@ -42,6 +42,10 @@ LEAST_SHARE = 1 / 16
 DENSEST = 3.0
 """Most that a rare stratum may be drawn above the rest; what it gains, others lose."""
 
+TOGETHER = 8
+"""Episodes whose frames are in memory at once; more at a time would not be faster."""
+
+_PLACES = tuple(enumerate(STRATA))
 Frames = Int64[np.ndarray, " frames"]
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _PLASTIC = 0.7548776662466927
@@ -78,8 +82,7 @@ class Chooser:
         queues: list[_Queue] = []
         drawn = draw_episodes(episodes, EPISODES if most else len(episodes))
         share = _share(self._counts(drawn), most)
-        for episode in drawn:
-            found = self._candidates(episode)
+        for episode, found in self._candidates(drawn):
             dense = self._densities({name: len(frames) for name, frames in found.items()})
             for stratum, frames in found.items():
                 cells[stratum, episode.index] = len(frames)
@@ -104,24 +107,36 @@ class Chooser:
     def _step(self) -> int:
         return self.config.step or self.horizon
 
-    def _candidates(self, episode: EpisodeSpan) -> dict[str, Frames]:
-        """Return the frames that may be chosen, by stratum."""
+    def _candidates(
+        self, episodes: Sequence[EpisodeSpan]
+    ) -> Iterator[tuple[EpisodeSpan, dict[str, Frames]]]:
+        """Yield each episode with the frames that may be chosen, by stratum."""
+        for begin in range(0, len(episodes), TOGETHER):
+            some = episodes[begin : begin + TOGETHER]
+            for episode, labels in zip(some, self._strata(some), strict=True):
+                frames = self._frames(episode)
+                found = {name: frames[labels[frames] == place] for place, name in _PLACES}
+                yield episode, {name: members for name, members in found.items() if len(members)}
+
+    def _frames(self, episode: EpisodeSpan) -> Frames:
         match self.config.strategy:
             case "stride":
-                frames = np.arange(0, min(episode.length, STRIDE_FRAMES), STRIDE)
+                return np.arange(0, min(episode.length, STRIDE_FRAMES), STRIDE)
             case "sliding":
-                frames = np.arange(0, episode.length, self._step)
+                return np.arange(0, episode.length, self._step)
             case "uniform" | "panel":
-                frames = np.arange(episode.length)
-        actions = finite(episode, "action", self.dataset.columns(episode).actions)
+                return np.arange(episode.length)
+
+    def _strata(self, episodes: Sequence[EpisodeSpan]) -> list[Int8[np.ndarray, " _"]]:
         grippers = list(self.grippers)
-        labels = strata_of(
-            robot_path(actions, moves=self.units.moves, grippers=self.grippers),
-            actions[:, grippers],
+        recorded = [
+            finite(episode, "action", self.dataset.columns(episode).actions) for episode in episodes
+        ]
+        return strata_of(
+            [robot_path(each, moves=self.units.moves, grippers=grippers) for each in recorded],
+            [each[:, grippers] for each in recorded],
             gripper_ranges=self.units.ranges[grippers],
         )
-        found = {name: frames[labels[frames] == place] for place, name in enumerate(STRATA)}
-        return {name: members for name, members in found.items() if len(members)}
 
     def _densities(self, sizes: Mapping[str, int]) -> dict[str, float]:
         """Return how densely each stratum of an episode is drawn, relative to each other.
@@ -162,8 +177,8 @@ class Chooser:
             density = np.array([densities[name] for name in names])[labels[order]]
             along = np.cumsum(density)
             spots = self._spots(episode, min(most, len(order)))
-            wanted = [bisect_right(along, spot) for spot in (spots * along[-1]).tolist()]
-            order = order[_apart(np.array(wanted, np.int64), len(order))]
+            places = cast("Frames", along.searchsorted(spots * along[-1], side="right"))
+            order = order[_apart(places.tolist(), len(order))]
         chosen = frames[order]
         rows = zip(
             chosen.tolist(),
@@ -207,14 +222,14 @@ def _audited(episode: EpisodeSpan, frames: Frames) -> Bool[np.ndarray, " frames"
     return frames // AUDIT_BLOCK % AUDIT_SHARE == turn.astype(np.int64)
 
 
-def _apart(wanted: Frames, size: int) -> Frames:
+def _apart(wanted: Iterable[int], size: int) -> list[int]:
     """Return places in [0, size), each as wanted or, where that is taken, the next free one."""
     free = bytearray(b"\1") * size
-    places = wanted.copy()
-    for turn, place in enumerate(wanted.tolist()):
+    places: list[int] = []
+    for place in wanted:
         found = free.find(1, place)
-        places[turn] = found if found >= 0 else free.find(1)
-        free[places[turn]] = 0
+        places.append(found if found >= 0 else free.find(1))
+        free[places[-1]] = 0
     return places
 
 

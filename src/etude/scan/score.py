@@ -79,18 +79,23 @@ class Judge:
         if not choices:
             return []
         motion, errors = self._motion(choices), np.array(squared, np.float64)
-        ratios = {
-            group.name: self._ratio(group, dims, errors, motion).tolist()
+        names = [group.name for group in self._groups]
+        ratios = [
+            self._ratio(group, dims, errors, motion).tolist()
             for group, dims in self._groups.items()
-        }
+        ]
+        rows = zip(
+            choices,
+            zip(*ratios, strict=True),
+            errors.mean(axis=1).tolist(),
+            np.array(absolute, np.float64).mean(axis=1).tolist(),
+            strict=True,
+        )
         return [
             WindowScore(
-                choice=choice,
-                groups={name: column[row] for name, column in ratios.items()},
-                mse=float(np.mean(squared[row])),
-                mae=float(np.mean(absolute[row])),
+                choice=choice, groups=dict(zip(names, found, strict=True)), mse=mse, mae=mae
             )
-            for row, choice in enumerate(choices)
+            for choice, found, mse, mae in rows
         ]
 
     def _ratio(

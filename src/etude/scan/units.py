@@ -11,6 +11,8 @@ from etude.core.types import EpisodeSpan
 from etude.scan.episodes import episodes_to_measure, finite
 from etude.scan.scan_config import ActionKind
 
+FRAMES = 256
+"""Frames of an episode, spread over it, that are enough to tell what actions mean."""
 JUMP = 3.0
 """A state that changes by more times its mean change has been moved by something else."""
 
@@ -52,8 +54,9 @@ def measure_units(
         low, high = np.minimum(low, recorded.min(axis=0)), np.maximum(high, recorded.max(axis=0))
         if actions == "auto":
             states = finite(episode, "state", columns.states)
-            levels.add(recorded[:-1], states[:-1])
-            changes.add(recorded[:-1], _usual(np.diff(states, axis=0)))
+            some = np.arange(0, len(states) - 1, 1 + len(states) // FRAMES)
+            levels.add(recorded[some], states[some])
+            changes.add(recorded[some], _usual(states[some + 1] - states[some]))
     told = np.full(size, actions == "relative")
     moves = changes.strongest() > levels.strongest() if actions == "auto" else told
     return Units(ranges=np.maximum(high - low, 0.0), moves=moves)

@@ -11,6 +11,7 @@ from blake3 import blake3
 from etude.core.types import ContentKey
 
 _encode = json.JSONEncoder(sort_keys=True, allow_nan=False).encode
+_SIMPLE = frozenset({bool, int, float, str})
 
 
 def content_key(kind: str, *parts: object) -> ContentKey:
@@ -38,8 +39,10 @@ def bytes_digest(content: bytes | memoryview) -> str:
 
 
 def _plain(value: Any) -> Any:
+    if value is None or type(value) in _SIMPLE:
+        return value
     match value:
-        case None | bool() | int() | float() | str():
+        case bool() | int() | float() | str():
             return value
         case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
             fields = {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
