@@ -14,7 +14,6 @@ from etude.runs.scanning import open_scan
 from etude.scan.logic import TASK_SCAN
 from etude.scan.runner import scan_tasks
 from etude.scan.scoring import Scorer
-from etude.scan.subject import ScanSubject
 
 RECIPE = Path(__file__).parents[1] / "recipes" / "mt50.toml"
 
@@ -124,14 +123,7 @@ def scan_once(
             return WatchedPolicy(policy or scanning.policy.load(), asked, cost_s=cost_s)
 
         parts = replace(scanning.parts, load=load_watched, cache=cache or scanning.parts.cache)
-        subject = ScanSubject(
-            dataset=scanning.dataset,
-            train=scanning.split.train,
-            held_out=scanning.split.held_out,
-            weights=scanning.policy.weights,
-            horizon=scanning.horizon,
-        )
-        report = scan_tasks(subject, config.scan, Scorer(parts, config.scan))
+        report = scan_tasks(scanning.subject, config.scan, Scorer(parts, config.scan))
     ended = time.perf_counter()
     return Scanned(report=report, asked=asked, seconds=ended - begun, scan_s=ended - opened)
 

@@ -1,6 +1,7 @@
 """`etude scan` as a user meets it; real scans are in `runs/test_task_scans.py`."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,13 +9,16 @@ import pytest
 from etude.cli.main import main
 from etude.core.types import ContentKey, WindowChoice, WindowScore
 from etude.runs.scan_records import keep_record
-from etude.scan.groups import ActionGroup
+from etude.scan.measure import Measure
 from etude.scan.record import scan_record
 from etude.store.layout import RunFolder
 from toy_scan import TASKS, copied
 
 DATA = copied()
 TASK = TASKS[0].id
+MEASURE = Measure(
+    dataset="memory/toy", horizon=4, groups={"arm": (0, 1)}, actions="auto", units=ContentKey("u")
+)
 
 
 def score(episode: int, error: float) -> WindowScore:
@@ -30,9 +34,7 @@ def keep(folder: Path, errors: list[float], *, step: int = 1, horizon: int = 4) 
         dataset=DATA,
         policy=ContentKey(f"weights-{step}"),
         step=step,
-        horizon=horizon,
-        groups=(ActionGroup(name="arm", dims=(0, 1)),),
-        units=ContentKey("u"),
+        measure=replace(MEASURE, horizon=horizon),
         settings={"tau": 0.25},
         of={TASK: 200},
         complete=True,

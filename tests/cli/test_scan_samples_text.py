@@ -34,6 +34,7 @@ def task(name: str, difficulty: float, **fields: Any) -> dict[str, Any]:
         "irreducible": 0.01,
         "strata": [stratum("gripper", 0.5, weight=1.21), stratum("transit", 0.125)],
         "suspects": [],
+        "moments": [],
         **fields,
     }
 
@@ -83,6 +84,25 @@ def test_a_proxy_an_estimate_and_a_part_are_called_so(
     assert "1,000" in whole
 
 
+def moment(frame: int, difficulty: float) -> dict[str, Any]:
+    return {"episode": 3, "frame": frame, "stratum": "gripper", "difficulty": difficulty}
+
+
+@pytest.mark.parametrize(("language", "head"), [("en", "Hardest moments"), ("zh", "最难的时刻")])
+def test_the_hardest_moments_of_all_tasks_are_listed_the_hardest_first(language: str, head: str):
+    tasks = [
+        task("push", 0.5, moments=[moment(40, 0.75), moment(90, 0.5)]),
+        task("reach", 0.25, moments=[moment(frame, 0.625) for frame in range(0, 100, 10)]),
+    ]
+
+    lines = samples_text(result(*tasks), language).splitlines()
+
+    [begin] = [place for place, line in enumerate(lines) if line.startswith(head)]
+    assert lines[begin + 2].split() == ["push", "gripper", "3", "40", "0.750"]
+    assert lines[begin + 3].split() == ["reach", "gripper", "3", "0", "0.625"]
+    assert lines[begin + 12] == ""
+
+
 def test_suspects_are_listed_with_the_most_often_wrong_first():
     suspects = [suspect(7), suspect(8, visits=5, gmse=1.5)]
 
@@ -116,6 +136,7 @@ def test_the_longest_lines_fit_80_columns(language: str):
         12.5,
         strata=[stratum("waypoint", 123.4, weight=7.99)],
         suspects=[{**suspect(12345, gmse=123.4), "episode": 98765, "stratum": "waypoint"}],
+        moments=[{**moment(12345, 123.4), "episode": 98765, "stratum": "waypoint"}],
         estimated=True,
     )
     names = ["plate-slide-back-side-v3", "put-the-red-cup-onto-the-tray-and-close-the-drawer"]

@@ -2,7 +2,7 @@ import pytest
 
 from etude.core.errors import ConfigError, DataError, EtudeError
 from etude.core.protocols import Ranks
-from etude.core.ranks import Solo, together
+from etude.core.ranks import Solo, by_rank_0, together
 from etude.testing.conformance import check_ranks
 from etude.testing.ranks import run_ranks
 
@@ -26,7 +26,7 @@ def fail_on(*failing: int):
     def work(ranks: Ranks) -> list[str]:
         def part() -> str:
             if ranks.rank in failing:
-                raise DataError(f"episode {ranks.rank} is torn", hint="Run `etude data check`.")
+                raise DataError(f"episode {ranks.rank} is torn", hint="Record it again.")
             return "done"
 
         return together(ranks, part)
@@ -39,7 +39,7 @@ def test_a_failure_on_one_rank_fails_all_of_them_and_names_it():
 
     assert [type(outcome) for outcome in outcomes] == [DataError] * 3
     assert {str(outcome) for outcome in outcomes} == {"rank 1: episode 1 is torn"}
-    assert {outcome.hint for outcome in outcomes} == {"Run `etude data check`."}
+    assert {outcome.hint for outcome in outcomes} == {"Record it again."}
 
 
 def test_of_several_failures_all_ranks_raise_the_same():
@@ -84,3 +84,26 @@ def test_ranks_can_go_on_together_after_a_failure():
         return together(ranks, lambda: ranks.rank)
 
     assert run_ranks(3, work) == [[0, 1, 2]] * 3
+
+
+def test_what_rank_0_finds_is_what_all_find_and_no_other_looks():
+    looked: list[int] = []
+
+    def work(ranks: Ranks) -> str:
+        def look() -> str:
+            looked.append(ranks.rank)
+            return f"seen by {ranks.rank}"
+
+        return by_rank_0(ranks, look)
+
+    assert run_ranks(3, work) == ["seen by 0"] * 3
+    assert looked == [0]
+
+
+def test_what_rank_0_cannot_do_fails_all():
+    def refuse() -> None:
+        raise DataError("the folder is gone")
+
+    outcomes = run_ranks(2, lambda ranks: by_rank_0(ranks, refuse))
+
+    assert [type(outcome) for outcome in outcomes] == [DataError] * 2

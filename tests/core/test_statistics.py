@@ -11,6 +11,7 @@ from etude.core.statistics import (
     stratified_interval,
     student_p,
     student_t95,
+    weighted_mean,
     wilson,
     wilson_bounds,
 )
@@ -70,6 +71,15 @@ def test_a_rate_lies_in_its_interval_and_mirrors_its_complement(drawn: tuple[int
 def test_the_mean_of_nothing_is_none():
     assert mean([]) is None
     assert mean([0.25, 0.75]) == 0.5
+
+
+def test_a_value_of_twice_the_weight_counts_twice():
+    assert weighted_mean([1.0, 4.0], [2.0, 1.0]) == 2.0
+
+
+def test_as_many_weights_as_values_are_needed():
+    with pytest.raises(ValueError, match="zip"):
+        weighted_mean([1.0, 4.0], [1.0])
 
 
 def test_the_mean_of_the_lowest_takes_all_where_there_are_fewer():

@@ -16,11 +16,10 @@ from etude.datasets.writer import RecordedEpisode, write_dataset
 from etude.events.reader import read_events
 from etude.runs.build import open_dataset
 from etude.runs.config import load
-from etude.runs.sample_scans import Measure, earlier_scans
+from etude.runs.sample_scans import earlier_scans
 from etude.runs.sample_scans import scan as scan_here
 from etude.runs.scan_records import read_record
 from etude.runs.training import train
-from etude.scan.groups import ActionGroup
 from etude.store.layout import RunFolder
 from training_run import quiet
 
@@ -240,15 +239,11 @@ def test_windows_of_an_episode_that_was_recorded_anew_are_no_visits(
     head = read_record(folder / reports[0]["record"]).head
     shutil.rmtree(folder / "data")
     write_circles(folder / "data", wrong=-1)
-    changed = Measure(
-        dataset=open_dataset(load(Path("recipe.toml"), [])),
-        horizon=head.horizon,
-        groups=tuple(ActionGroup(name=name, dims=dims) for name, dims in head.groups.items()),
-        key=head.units,
-        actions="auto",
-    )
+    changed = open_dataset(load(Path("recipe.toml"), []))
 
-    found = earlier_scans(RunFolder(folder / "runs/recipe"), changed, until=160, warn=print)
+    found = earlier_scans(
+        RunFolder(folder / "runs/recipe"), changed, head.measure, until=160, warn=print
+    )
 
     assert [(scan.step, scan.round, len(scan.windows)) for scan in found] == [
         (80, 0, 240 - FRAMES),

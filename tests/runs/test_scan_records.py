@@ -12,7 +12,7 @@ from etude.core.errors import ConfigError, DataError
 from etude.core.types import ContentKey
 from etude.runs.run_config import RunConfig
 from etude.runs.scan_records import choice_settings, find_record, keep_record, read_record
-from etude.scan.groups import ActionGroup
+from etude.scan.measure import Measure
 from etude.scan.record import Kind, ScanRecord, scan_record
 from etude.scan.scan_config import ScanConfig
 from etude.store.layout import RunFolder
@@ -21,6 +21,9 @@ from etude.testing.fakes import MemoryDataset
 from toy_scan import copied, scan
 
 DATA = copied()
+MEASURE = Measure(
+    dataset="memory/toy", horizon=1, groups={"arm": (0, 1)}, actions="auto", units=ContentKey("u")
+)
 
 KEEP = """
 import sys
@@ -43,9 +46,7 @@ def recorded(
         dataset=DATA,
         policy=ContentKey("w"),
         step=step,
-        horizon=1,
-        groups=(ActionGroup(name="arm", dims=(0, 1)),),
-        units=ContentKey("u"),
+        measure=MEASURE,
         settings=settings,
         of={},
         complete=complete,
@@ -65,9 +66,7 @@ def full(root: Path, *, dataset: MemoryDataset = DATA) -> ScanRecord:
         dataset=dataset,
         policy=report.policy,
         step=5,
-        horizon=1,
-        groups=(ActionGroup(name="arm", dims=(0, 1)),),
-        units=ContentKey("u"),
+        measure=MEASURE,
         settings={"tau": 0.25},
         of={task: each.of for task, each in report.tasks.items()},
         complete=report.complete,

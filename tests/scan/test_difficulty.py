@@ -1,6 +1,5 @@
 import random
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,52 +32,21 @@ SCORES = [
 
 def test_a_mean_counts_each_window_for_those_it_stands_for():
     # (1 * 1 + 3 * 4 + 4 * 0.5) / 8, and of the gripper's (1 * 1 + 3 * 4) / 4.
-    found = task_difficulty(SCORES, horizon=4)
+    found = task_difficulty(SCORES)
 
     assert found.mean == mean_error(SCORES) == 15 / 8
     assert found.strata == {"gripper": 13 / 4, "transit": 0.5}
 
 
-def test_windows_near_a_scanned_one_are_like_it_and_others_like_their_stratum():
-    found = task_difficulty(SCORES, horizon=4)
-
-    frames = np.array([10, 11, 12, 15, 16, 30])
-    strata = ["gripper"] * 5 + ["transit"]
-    assert found.of_windows(0, frames, strata).tolist() == pytest.approx(
-        [
-            # Frame 10 shares all its actions with itself and two of four with frame 12.
-            (1 * 1.0 + 0.5 * 4.0 + 3.25) / 2.5,
-            (0.75 * 1.0 + 0.75 * 4.0 + 3.25) / 2.5,
-            (0.5 * 1.0 + 1 * 4.0 + 3.25) / 2.5,
-            (0.25 * 4.0 + 3.25) / 1.25,
-            3.25,
-            (0.5 + 0.5) / 2,
-        ]
-    )
-
-
-def test_an_episode_without_a_scanned_window_has_the_means_of_its_strata():
-    found = task_difficulty(SCORES, horizon=4)
-
-    assert found.of_windows(7, np.array([10, 11]), ["gripper", "transit"]).tolist() == [3.25, 0.5]
-
-
 def test_a_stratum_without_a_scanned_window_has_the_mean_of_the_task():
-    found = task_difficulty(SCORES, horizon=4)
+    found = task_difficulty(SCORES)
 
     assert found.of_stratum("idle") == 15 / 8
-    assert found.of_windows(0, np.array([99]), ["idle"]).tolist() == [15 / 8]
-
-
-def test_windows_of_one_action_share_none_with_their_neighbours():
-    found = task_difficulty(SCORES, horizon=1)
-
-    assert found.of_windows(0, np.array([11, 12]), ["gripper"] * 2).tolist() == [3.25, 3.625]
 
 
 def test_no_windows_at_all_are_refused():
     with pytest.raises(ScanError, match=r"^no window was scored to judge difficulty by$"):
-        task_difficulty([], horizon=4)
+        task_difficulty([])
 
 
 windows = st.lists(
@@ -92,23 +60,21 @@ windows = st.lists(
     ),
     min_size=1,
     max_size=20,
-    unique_by=lambda score: (score.choice.episode, score.choice.frame),
+    unique_by=lambda score: score.choice.place,
 )
 
 
-@given(windows, st.integers(1, 9), st.randoms(use_true_random=False))
+@given(windows, st.randoms(use_true_random=False))
 def test_difficulty_lies_between_the_errors_and_does_not_depend_on_their_order(
-    scores: list[WindowScore], horizon: int, order: random.Random
+    scores: list[WindowScore], order: random.Random
 ):
     shuffled = list(scores)
     order.shuffle(shuffled)
-    frames = np.arange(25)
-    strata = [("gripper", "idle")[place % 2] for place in range(25)]
     errors = [score.gmse for score in scores]
 
-    found = task_difficulty(scores, horizon=horizon).of_windows(1, frames, strata)
-    other = task_difficulty(shuffled, horizon=horizon).of_windows(1, frames, strata)
+    found = task_difficulty(scores)
 
-    assert found.tolist() == other.tolist()
+    assert found == task_difficulty(shuffled)
     slack = 1e-9 * max(errors) + 1e-12
-    assert min(errors) - slack <= found.min() <= found.max() <= max(errors) + slack
+    for mean in (found.mean, *found.strata.values()):
+        assert min(errors) - slack <= mean <= max(errors) + slack

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.core.types import ContentKey, WindowChoice, WindowScore
-from etude.scan.groups import ActionGroup
+from etude.scan.measure import Measure
 from etude.scan.record import (
     RecordedTask,
     RecordedWindow,
@@ -19,7 +19,6 @@ from etude.scan.record import (
     ScanRecord,
     record_id,
     scan_record,
-    units_of,
 )
 from etude.store.packed import pack_lines, unpack_lines
 from etude.testing.fakes import MemoryDataset, MemoryEpisode
@@ -110,7 +109,13 @@ def score(place: int, episode: int, frame: int, *, arm: float = 0.5) -> WindowSc
 
 
 SCORES = (score(0, 0, 3), score(0, 1, 0), score(1, 5, 2), score(1, 5, 20))
-GROUPS = (ActionGroup(name="arm", dims=(0,)), ActionGroup(name="gripper", dims=(1,)))
+MEASURE = Measure(
+    dataset="memory/toy",
+    horizon=1,
+    groups={"arm": (0,), "gripper": (1,)},
+    actions="auto",
+    units=ContentKey("u"),
+)
 DATA = copied()
 
 
@@ -128,9 +133,7 @@ def recorded(
         dataset=dataset,
         policy=ContentKey("w"),
         step=step,
-        horizon=1,
-        groups=GROUPS,
-        units=ContentKey("u"),
+        measure=MEASURE,
         settings={"tau": 0.25, **settings},
         of={TASKS[0].id: 200, TASKS[1].id: 200},
         complete=complete,
@@ -198,11 +201,10 @@ def test_a_group_that_is_not_judged_stands_in_the_head_only():
     assert ScanRecord.from_lines(record.to_lines()) == record
 
 
-def test_units_are_those_of_the_training_episodes_wherever_they_stand():
-    episodes = DATA.episodes
-
-    assert units_of(DATA, episodes[::-1]) == units_of(DATA, episodes)
-    assert units_of(DATA, episodes[1:]) != units_of(DATA, episodes)
+def test_a_head_says_what_the_scan_measured_errors_by():
+    assert recorded().head.measure == MEASURE
+    relative = dataclasses.replace(recorded().head, settings={"actions": "relative"})
+    assert relative.measure == dataclasses.replace(MEASURE, actions="relative")
 
 
 def test_a_name_that_is_no_utf_8_is_told_with_escapes():

@@ -3,7 +3,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ from etude.core.types import ScanReport
 from etude.scan.scan_config import ScanConfig
 from etude.testing.fakes import MemoryDataset, MemoryEpisode, toy_tasks
 from etude.testing.ranks import run_ranks
-from toy_scan import BAD, GOOD, WORSE, CopyPolicy, copied, scan
+from toy_scan import BAD, GOOD, WORSE, CopyPolicy, copied, late, scan
 
 SCAN = """
 import sys
@@ -100,14 +99,8 @@ def test_a_cap_leaves_tasks_undecided_and_says_that_the_scan_is_not_whole(tmp_pa
 
 
 def test_time_that_is_up_leaves_every_task_one_window(tmp_path: Path):
-    def clock() -> Iterator[float]:
-        yield 0.0
-        while True:
-            yield 100.0
-
-    ticking = clock()
     config = ScanConfig(batch_size=8, time_limit_s=10)
-    report = scan(tmp_path, config=config, clock=lambda: next(ticking))
+    report = scan(tmp_path, config=config, clock=late())
 
     assert [each.windows for each in report.tasks.values()] == [1, 1, 1]
     assert not report.complete

@@ -1,30 +1,24 @@
 import dataclasses
 import math
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from etude.compute.queues import StaticQueue
 from etude.core.errors import PolicyUnavailable
-from etude.core.protocols import Dataset, Policy, Ranks
-from etude.core.ranks import Solo
 from etude.core.types import ActionChunk, Observation
 from etude.datasets.split import hold_out
 from etude.scan.logic import SAMPLE_SCAN
 from etude.scan.panel import EPISODES
 from etude.scan.sample_runner import SampleReport, scan_samples
 from etude.scan.scan_config import ScanConfig
-from etude.scan.scoring import Scorer, ScoringParts
-from etude.scan.subject import ScanSubject
 from etude.scan.suspects import PastScan
-from etude.store.cache import SegmentCache
 from etude.store.segments import Subject
 from etude.testing.fakes import MemoryDataset, MemoryEpisode
 from etude.testing.ranks import run_ranks
-from toy_scan import BAD, GOOD, TASKS, WEIGHTS, WORSE, CopyPolicy, copied
+from toy_scan import BAD, GOOD, TASKS, WEIGHTS, WORSE, CopyPolicy, copied, late, scanning
 
 SUBJECT = Subject(logic=SAMPLE_SCAN.name, weights=WEIGHTS, inference={"horizon": 1})
 CONFIG = ScanConfig(batch_size=8, samples_per_task=16)
@@ -70,38 +64,13 @@ def scan(
     root: Path,
     *,
     config: ScanConfig = CONFIG,
-    dataset: Dataset | None = None,
-    load: Callable[[], Policy] = CopyPolicy,
-    ranks: Ranks | None = None,
-    clock: Callable[[], float] = time.monotonic,
     earlier: Sequence[PastScan] = (),
     step: int = 100,
-    told: list[tuple[int, int]] | None = None,
+    **parts: Any,
 ) -> SampleReport:
-    """Scan as `etude scan samples` does, with results kept under `root`."""
-    dataset = dataset or copied()
-    ranks = ranks or Solo()
-    split = hold_out(dataset.episodes, per_task=1, seed=0)
-    subject = ScanSubject(
-        dataset=dataset, train=split.train, held_out=split.held_out, weights=WEIGHTS, horizon=1
-    )
-
-    def progress(phase: str, done: int, total: int, note: str = "", /) -> None:
-        if told is not None:
-            told.append((done, total))
-
-    with SegmentCache(root, SUBJECT, batch_entries=config.batch_size) as cache:
-        parts = ScoringParts(
-            dataset=dataset,
-            load=load,
-            cache=cache,
-            ranks=ranks,
-            queue=StaticQueue(rank=ranks.rank, size=ranks.size),
-            progress=progress,
-            horizon=1,
-            clock=clock,
-        )
-        return scan_samples(subject, config, Scorer(parts, config), earlier, step=step)
+    """Scan as `etude scan samples` does, with the parts that `toy_scan.scanning` takes."""
+    with scanning(root, config, cached=SUBJECT, held_out=1, **parts) as (subject, scorer):
+        return scan_samples(subject, config, scorer, earlier, step=step)
 
 
 def as_past(report: SampleReport, *, step: int, turn: int = 0) -> PastScan:
@@ -195,15 +164,9 @@ def test_the_next_round_looks_at_other_windows_for_a_part(tmp_path: Path):
 
 
 def test_time_that_is_up_leaves_every_task_one_window_that_stands_for_all(tmp_path: Path):
-    def clock() -> Iterator[float]:
-        yield 0.0
-        while True:
-            yield 100.0
-
-    ticking = clock()
     config = dataclasses.replace(CONFIG, time_limit_s=10)
 
-    report = scan(tmp_path, config=config, clock=lambda: next(ticking))
+    report = scan(tmp_path, config=config, clock=late())
 
     assert [each.windows for each in report.tasks.values()] == [1, 1, 1]
     assert [score.choice.weight for score in report.windows] == [160.0] * 3

@@ -36,7 +36,7 @@ FOUR = [
 
 
 def test_windows_with_larger_errors_are_drawn_more_often():
-    found = task_weights(FOUR, sizes={"gripper": 20, "transit": 20}, horizon=4)
+    found = task_weights(FOUR, sizes={"gripper": 20, "transit": 20})
 
     # Ranks of the four are 7/4, 5/4, 3/4 and 1/4; the mean of the gripper's is 3/2, of transit 1/2.
     assert multipliers(found) == {
@@ -46,7 +46,7 @@ def test_windows_with_larger_errors_are_drawn_more_often():
 
 
 def test_a_table_says_what_was_looked_at_of_what():
-    found = task_weights(FOUR, sizes={"transit": 20, "idle": 10, "gripper": 20}, horizon=4)
+    found = task_weights(FOUR, sizes={"transit": 20, "idle": 10, "gripper": 20})
 
     assert [(row.stratum, row.windows, row.of, row.difficulty) for row in found.strata] == [
         ("gripper", 2, 20, 2.5),
@@ -61,7 +61,7 @@ def test_the_irreducible_error_is_that_of_the_easiest_twentieth():
     scores = [scored(float(n), frame=n, stratum="transit", weight=10.0) for n in range(1, 41)]
 
     # 5 % of 40 equal windows are two, so it lies between the second and the third.
-    found = task_weights(scores, sizes={"transit": 400}, horizon=1)
+    found = task_weights(scores, sizes={"transit": 400})
 
     assert found.irreducible == 2.5
 
@@ -73,9 +73,7 @@ def test_errors_that_no_training_removes_count_alike():
         scored(0.2, frame=2, stratum="gripper", weight=10.0),
     ]
 
-    found = task_weights(
-        [*below, *rest], sizes={"slow": 1, "transit": 19, "gripper": 20}, horizon=1
-    )
+    found = task_weights([*below, *rest], sizes={"slow": 1, "transit": 19, "gripper": 20})
 
     assert found.irreducible == 0.2
     assert list(multipliers(found).values()) == pytest.approx([1.0, 1.0, 1.0])
@@ -86,7 +84,7 @@ def test_errors_over_the_95th_percentile_count_alike():
     wild = [scored(100.0, frame=50, stratum="slow"), scored(1e9, frame=51, stratum="gripper")]
 
     found = multipliers(
-        task_weights([*usual, *wild], sizes={"transit": 38, "slow": 1, "gripper": 1}, horizon=1)
+        task_weights([*usual, *wild], sizes={"transit": 38, "slow": 1, "gripper": 1})
     )
 
     assert found["slow"] == found["gripper"] > found["transit"]
@@ -95,7 +93,7 @@ def test_errors_over_the_95th_percentile_count_alike():
 def test_equal_errors_leave_every_window_uniform():
     scores = [scored(0.5, frame=n, stratum=("gripper", "transit")[n % 2]) for n in range(8)]
 
-    found = task_weights(scores, sizes={"gripper": 5, "transit": 500}, horizon=1)
+    found = task_weights(scores, sizes={"gripper": 5, "transit": 500})
 
     assert multipliers(found) == {"gripper": pytest.approx(1.0), "transit": pytest.approx(1.0)}
 
@@ -108,7 +106,7 @@ def test_a_suspect_goes_back_to_uniform_and_no_longer_counts_as_difficulty():
         scored(error.gmse, frame=n, stratum=error.choice.stratum) for n, error in enumerate(FOUR)
     ]
 
-    found = task_weights([*even, suspect], sizes=sizes, horizon=1, suspects={(0, 9)})
+    found = task_weights([*even, suspect], sizes=sizes, suspects={(0, 9)})
 
     assert multipliers(found) == {
         "gripper": pytest.approx(0.65 + 0.35 * 3 / 2),
@@ -120,13 +118,13 @@ def test_a_suspect_goes_back_to_uniform_and_no_longer_counts_as_difficulty():
 
 def test_nothing_but_suspects_is_refused():
     with pytest.raises(ScanError, match=r"^no window was scored"):
-        task_weights(FOUR[:1], sizes={"gripper": 20}, horizon=1, suspects={(0, 0)})
+        task_weights(FOUR[:1], sizes={"gripper": 20}, suspects={(0, 0)})
 
 
 def test_a_stratum_that_was_not_looked_at_for_long_is_drawn_more_often():
     sizes = {"gripper": 20, "transit": 20, "idle": 40}
 
-    found = task_weights(FOUR, sizes=sizes, horizon=4, staleness={"idle": 3})
+    found = task_weights(FOUR, sizes=sizes, staleness={"idle": 3})
 
     # Its staleness is twice the mean, and the others have none.
     assert multipliers(found) == {
@@ -139,7 +137,7 @@ def test_a_stratum_that_was_not_looked_at_for_long_is_drawn_more_often():
 def test_nothing_is_drawn_more_than_8_times_uniformly_and_what_is_cut_goes_to_the_others():
     sizes = {"gripper": 495, "transit": 495, "idle": 10}
 
-    found = multipliers(task_weights(FOUR, sizes=sizes, horizon=4, staleness={"idle": 5}))
+    found = multipliers(task_weights(FOUR, sizes=sizes, staleness={"idle": 5}))
 
     # Idle would be drawn 0.85 + 0.15 * 100 = 15.85 times.
     assert found["idle"] == LARGEST == 8.0
@@ -203,7 +201,7 @@ def test_multipliers_average_1_none_is_over_8_and_the_order_of_scores_is_nothing
     order.shuffle(shuffled)
 
     found, other = (
-        task_weights(each, sizes=of, horizon=4, suspects=suspects, staleness=staleness)
+        task_weights(each, sizes=of, suspects=suspects, staleness=staleness)
         for each in (scores, shuffled)
     )
 

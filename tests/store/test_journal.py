@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.core.errors import DataError
-from etude.store.journal import Journal, count_torn_bytes, read_journal
+from etude.store.journal import (
+    Journal,
+    count_torn_bytes,
+    parse_journal,
+    read_journal,
+    torn_bytes_of,
+)
 
 records = st.dictionaries(st.text(), st.integers() | st.text() | st.none(), max_size=3)
 
@@ -146,3 +152,13 @@ def test_records_of_two_writers_do_not_mix_within_a_line(tmp_path: Path):
 
     read = list(read_journal(path))
     assert [(r["writer"], r["step"]) for r in read] == [(w, s) for s in range(20) for w in (1, 2)]
+
+
+def test_records_come_with_the_bytes_of_their_lines_and_a_torn_one_does_not(tmp_path: Path):
+    content = b'{"a":1}\n{"a": 2 }\n{"a":'
+
+    assert list(parse_journal(tmp_path, content)) == [
+        ({"a": 1}, b'{"a":1}'),
+        ({"a": 2}, b'{"a": 2 }'),
+    ]
+    assert torn_bytes_of(content) == 5

@@ -1,8 +1,11 @@
 """A scan of toy tasks by a policy that copies its state, in this process and in others."""
 
+import itertools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -60,10 +63,18 @@ def copied(*, episodes: int = 5, frames: int = 40) -> MemoryDataset:
     return MemoryDataset(made, tasks=TASKS)
 
 
-def scan(
+def late() -> Callable[[], float]:
+    """Return a clock by which 100 s have gone after its first reading."""
+    readings = itertools.chain([0.0], itertools.repeat(100.0))
+    return lambda: next(readings)
+
+
+@contextmanager
+def scanning(
     root: Path,
+    config: ScanConfig,
     *,
-    config: ScanConfig | None = None,
+    cached: Subject = SUBJECT,
     dataset: Dataset | None = None,
     load: Callable[[], Policy] = CopyPolicy,
     ranks: Ranks | None = None,
@@ -71,9 +82,8 @@ def scan(
     held_out: int = 3,
     clock: Callable[[], float] = time.monotonic,
     told: list[tuple[int, int]] | None = None,
-) -> ScanReport:
-    """Scan as `etude scan tasks` does, with results kept under `root`."""
-    config = config or ScanConfig(batch_size=8)
+) -> Generator[tuple[ScanSubject, Scorer], None, None]:
+    """Lend what a scan is about and what scores it, with results kept under `root`."""
     dataset = dataset or copied()
     ranks = ranks or Solo()
     split = hold_out(dataset.episodes, per_task=held_out, seed=0)
@@ -85,7 +95,7 @@ def scan(
         if told is not None:
             told.append((done, total))
 
-    with SegmentCache(root, SUBJECT, batch_entries=config.batch_size) as cache:
+    with SegmentCache(root, cached, batch_entries=config.batch_size) as cache:
         parts = ScoringParts(
             dataset=dataset,
             load=load,
@@ -96,4 +106,11 @@ def scan(
             horizon=1,
             clock=clock,
         )
-        return scan_tasks(subject, config, Scorer(parts, config))
+        yield subject, Scorer(parts, config)
+
+
+def scan(root: Path, *, config: ScanConfig | None = None, **parts: Any) -> ScanReport:
+    """Scan as `etude scan tasks` does, with the parts that `scanning` takes."""
+    config = config or ScanConfig(batch_size=8)
+    with scanning(root, config, **parts) as (subject, scorer):
+        return scan_tasks(subject, config, scorer)

@@ -1,8 +1,10 @@
 """`etude scan`: what recorded windows say about a policy, and how that has changed."""
 
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
 import tyro
 
@@ -13,6 +15,7 @@ from etude.cli.scan_compare_text import comparison_text
 from etude.cli.scan_samples_text import samples_text
 from etude.cli.scan_tasks_text import scan_text
 from etude.core.errors import ExitCode
+from etude.runs.run_config import RunConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,34 +37,22 @@ class CompareArguments:
 
 def tasks(call: Call) -> int:
     """Scan every task of a dataset."""
-    from etude.runs.config import load
-
-    arguments, settings = parse(ScanArguments, call.words, command=call.command)
-    config = load(arguments.recipe, settings)
+    arguments, config = _load(call)
     from etude.runs.task_scans import scan
 
     with call.working() as report:
         outcome = scan(config, progress=report, warn=_warn)
-    if outcome.rank == 0:
-        result = plain(outcome)
-        print(json_text(result) if arguments.json else scan_text(result, call.language))
-    return ExitCode.DONE
+    return _show(outcome, call, scan_text, as_json=arguments.json)
 
 
 def samples(call: Call) -> int:
     """Scan the moments of the training episodes."""
-    from etude.runs.config import load
-
-    arguments, settings = parse(ScanArguments, call.words, command=call.command)
-    config = load(arguments.recipe, settings)
+    arguments, config = _load(call)
     from etude.runs.sample_scans import scan
 
     with call.working() as report:
         outcome = scan(config, progress=report, warn=_warn)
-    if outcome.rank == 0:
-        result = plain(outcome)
-        print(json_text(result) if arguments.json else samples_text(result, call.language))
-    return ExitCode.DONE
+    return _show(outcome, call, samples_text, as_json=arguments.json)
 
 
 def compare(call: Call) -> int:
@@ -88,6 +79,36 @@ SCAN_COMMANDS = {
     "scan samples": (samples, ScanArguments),
     "scan compare": (compare, CompareArguments),
 }
+
+
+@runtime_checkable
+class _Outcome(Protocol):
+    """What a scan returns on each rank."""
+
+    @property
+    def rank(self) -> int: ...
+
+
+def _load(call: Call) -> tuple[ScanArguments, RunConfig]:
+    """Return the options and the configuration, before anything heavy is imported."""
+    from etude.runs.config import load
+
+    arguments, settings = parse(ScanArguments, call.words, command=call.command)
+    return arguments, load(arguments.recipe, settings)
+
+
+def _show(
+    outcome: _Outcome,
+    call: Call,
+    text: Callable[[Mapping[str, Any], str], str],
+    *,
+    as_json: bool,
+) -> int:
+    """Print what a scan found, which all ranks know, once."""
+    if outcome.rank == 0:
+        result = plain(outcome)
+        print(json_text(result) if as_json else text(result, call.language))
+    return ExitCode.DONE
 
 
 def _warn(message: str) -> None:

@@ -10,6 +10,8 @@ from etude.cli.texts import CATALOGUES
 
 LISTED = 20
 """Most suspects that are listed one by one."""
+MOMENTS = 10
+"""Hardest moments that are listed."""
 NAME_CELLS = 24
 """Longest name of a task that is printed whole, so that the table fits 80 columns."""
 
@@ -28,7 +30,8 @@ def samples_text(result: Mapping[str, Any], language: str) -> str:
         lines.append(text["samples_incomplete"])
     if result["record"]:
         lines.append(text["record_at"].format(path=result["record"]))
-    return "\n\n".join([table(rows, words=2), *_suspects(order, text), "\n".join(lines)])
+    parts = [table(rows, words=2), *_moments(order, text), *_suspects(order, text)]
+    return "\n\n".join([*parts, "\n".join(lines)])
 
 
 def _row(task: Mapping[str, Any], text: Mapping[str, str]) -> list[str]:
@@ -43,6 +46,20 @@ def _row(task: Mapping[str, Any], text: Mapping[str, str]) -> list[str]:
         text["n_of"].format(n=task["windows"], of=task["of"]),
         str(len(task["suspects"])),
     ]
+
+
+def _moments(tasks: Sequence[Mapping[str, Any]], text: Mapping[str, str]) -> list[str]:
+    """Return the paragraph on the hardest moments of all tasks; none where none is told."""
+    found = [(str(task["name"]), moment) for task in tasks for moment in task["moments"]]
+    if not found:
+        return []
+    found.sort(key=lambda each: (-each[1]["difficulty"], each[0]))
+    heads = ("task", "stratum", "episode", "frame", "difficulty")
+    rows = [[text[name] for name in heads]]
+    for name, moment in found[:MOMENTS]:
+        numbers = (moment["episode"], moment["frame"], figure(moment["difficulty"]))
+        rows.append([str(cell) for cell in (_short(name), moment["stratum"], *numbers)])
+    return ["\n".join([text["moment_list"], table(rows, words=2)])]
 
 
 def _suspects(tasks: Sequence[Mapping[str, Any]], text: Mapping[str, str]) -> list[str]:

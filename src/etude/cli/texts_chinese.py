@@ -123,6 +123,7 @@ CHINESE: Mapping[str, str] = {
     ),
     "strata_estimated": "各层的大小由部分示范估计得出，权重随之为估计值",
     "samples_incomplete": "未完成: scan.time_limit_s 已到，或策略没有应答，扫描提前结束",
+    "moment_list": "最难的时刻（已与邻近窗口平滑，--json 列出每个任务的三个）:",
     "suspect_list": "可疑窗口（所属任务在进步，其误差却一直很大）:",
     "suspects_more": "另有 {count:,} 个，--json 列出全部",
     "status": "状态",

@@ -132,6 +132,7 @@ ENGLISH: Mapping[str, str] = {
     "samples_incomplete": (
         "Not complete: scan.time_limit_s, or a policy that did not answer, ended the scan"
     ),
+    "moment_list": "Hardest moments, smoothed over windows nearby (--json has three a task):",
     "suspect_list": "Suspect windows, whose error stays large while their task improves:",
     "suspects_more": "and {count:,} more; --json lists all",
     "status": "status",

@@ -51,6 +51,22 @@ def together(ranks: Ranks, work: Callable[[], T]) -> list[T]:
     return [result for other in outcomes for result in other.results]
 
 
+def by_rank_0(ranks: Ranks, work: Callable[[], T]) -> T:
+    """Return on every rank what `work` returns on rank 0, where alone it runs.
+
+    For what may differ between machines, such as files, and for what is to be done once.
+
+    Raises:
+        EtudeError: `work` raised one.
+    """
+
+    def share() -> tuple[T, ...]:
+        return (work(),) if ranks.rank == 0 else ()
+
+    (result,) = together(ranks, share)[0]
+    return result
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Outcome(Generic[T]):
     """How the work of one rank ended: with one result or with an error."""

@@ -44,6 +44,12 @@ def mean(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
 
 
+def weighted_mean(values: Sequence[float], weights: Sequence[float]) -> float:
+    """Return the mean of values that count as much as their weights, which sum to more than 0."""
+    total = math.fsum(weights)
+    return math.fsum(v * w for v, w in zip(values, weights, strict=True)) / total
+
+
 def mean_of_lowest(rates: Sequence[float], count: int) -> float | None:
     """Return the mean of the `count` lowest rates (of all, where there are fewer)."""
     return mean(sorted(rates)[:count])

@@ -167,6 +167,11 @@ class WindowChoice:
     seed: int
     """For policies that draw noise for each window by itself; the same in every scan."""
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """Episode and frame, which tell the windows of a task apart and put them in order."""
+        return self.episode, self.frame
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowScore:

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from etude.core.closing import Closing
 from etude.datasets.lerobot_schema import DATA_FILES, Feature, FilePlace, data_schema, file_places
 
 
@@ -26,7 +26,7 @@ class WrittenEpisode:
     stop: int
 
 
-class FrameWriter:
+class FrameWriter(Closing):
     """Writes one row group for each episode and begins a new file when one is full."""
 
     def __init__(self, root: Path, features: Mapping[str, Feature], *, file_bytes: int) -> None:
@@ -49,15 +49,8 @@ class FrameWriter:
         start, self._rows = self._rows, self._rows + table.num_rows
         return WrittenEpisode(place=self._place, start=start, stop=self._rows)
 
-    def __enter__(self) -> "FrameWriter":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """End the file that is open."""
         self._open.close()
 
     def _writer_for(self, more_bytes: int) -> pq.ParquetWriter:

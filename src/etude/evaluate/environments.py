@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
-from types import TracebackType
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 from jaxtyping import Float32
 
+from etude.core.closing import Closing
 from etude.core.errors import EtudeError, SimulatorError
 from etude.core.kill_points import kill_point
 from etude.core.plugins import Plugin
@@ -36,7 +36,7 @@ class _Report:
     finished: tuple[PlayedEpisode, ...]
 
 
-class EnvironmentPool:
+class EnvironmentPool(Closing):
     """Plays lanes of jobs in several processes. Lane i lives in process i modulo their number."""
 
     def __init__(
@@ -52,14 +52,10 @@ class EnvironmentPool:
     def __enter__(self) -> "EnvironmentPool":
         for worker in self._workers:
             worker.start()
-        return self
+        return super().__enter__()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """End all processes."""
         for worker in self._workers:
             worker.stop()
 

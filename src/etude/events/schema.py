@@ -117,7 +117,7 @@ class EvaluationFinished(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowsAsked(Event):
-    """This rank has asked the policy about windows, and kept what it said."""
+    """This rank has asked the policy about windows; the last answers may not be on disk yet."""
 
     kind: ClassVar[str] = "windows_asked"
     scan: str

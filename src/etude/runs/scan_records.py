@@ -52,11 +52,6 @@ def keep_record(folder: RunFolder, record: ScanRecord, *, warn: Callable[[str], 
     return str(path)
 
 
-def in_run(folder: RunFolder, path: str) -> str:
-    """Return the path of a record within its run folder; empty for one that was not kept."""
-    return Path(path).relative_to(folder.root).as_posix() if path else ""
-
-
 def read_record(path: Path) -> ScanRecord:
     """Return what a file of a record holds.
 

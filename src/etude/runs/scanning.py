@@ -8,7 +8,7 @@ from pathlib import Path
 from etude.compute.queues import open_queue
 from etude.compute.world import join
 from etude.core.protocols import Dataset, Progress, Ranks
-from etude.datasets.split import Split, hold_out
+from etude.datasets.split import hold_out
 from etude.events.recorder import Recorder
 from etude.events.schema import Event, WindowsAsked
 from etude.runs.build import open_dataset
@@ -16,6 +16,7 @@ from etude.runs.run_config import RunConfig
 from etude.runs.saved_policy import SavedPolicy, read_saved_policy
 from etude.scan.logic import Logic
 from etude.scan.scoring import ScoringParts
+from etude.scan.subject import ScanSubject
 from etude.store.cache import SegmentCache
 from etude.store.content import content_key
 from etude.store.layout import RunFolder
@@ -26,15 +27,18 @@ from etude.store.segments import Subject
 class Scanning:
     """One scan on one rank, with everything that it works with."""
 
+    logic: Logic
+    """The kind of scan."""
     ranks: Ranks
-    dataset: Dataset
-    split: Split
+    subject: ScanSubject
     policy: SavedPolicy
-    horizon: int
-    """Actions of a chunk that are judged."""
     parts: ScoringParts
+    folder: RunFolder
+    """Where records lie, a run or not."""
     tell: Callable[[Event], None]
-    """Records an event, if the output folder is a run."""
+    """Records an event, if the folder is a run."""
+    warn: Callable[[str], None]
+    """Says what is wrong but stops nothing."""
 
 
 @contextmanager
@@ -54,34 +58,30 @@ def open_scan(
         horizon = config.scan.horizon or policy.played_actions
         dataset = open_dataset(config)
         # One rank speaks for all, since all see the same.
-        first = ranks.rank == 0
+        warn = warn if ranks.rank == 0 else _unsaid
+        folder = RunFolder(Path(config.output_dir))
         with (
-            _events_of_run(RunFolder(Path(config.output_dir)), ranks) as tell,
+            _events_of_run(folder, ranks) as tell,
             SegmentCache(
                 config.cache.folder,
-                _subject(logic, policy, horizon=horizon),
+                _cached(logic, policy, horizon=horizon),
                 batch_entries=config.scan.batch_size,
                 pause_s=config.scan.write_every_s,
-                warn=warn if first else _unsaid,
+                warn=warn,
             ) as cache,
         ):
             yield Scanning(
+                logic=logic,
                 ranks=ranks,
-                dataset=dataset,
-                split=hold_out(
-                    dataset.episodes,
-                    per_task=config.dataset.config.hold_out_episodes,
-                    seed=config.seed,
-                ),
+                subject=_subject(config, dataset, policy, horizon=horizon),
                 policy=policy,
-                horizon=horizon,
                 parts=ScoringParts(
                     dataset=dataset,
                     load=policy.load,
                     cache=cache,
                     ranks=ranks,
                     queue=open_queue(ranks),
-                    progress=progress if first else _silent,
+                    progress=progress if ranks.rank == 0 else _silent,
                     horizon=horizon,
                     asked=lambda windows, seconds: tell(
                         WindowsAsked(
@@ -89,7 +89,9 @@ def open_scan(
                         )
                     ),
                 ),
+                folder=folder,
                 tell=tell,
+                warn=warn,
             )
 
 
@@ -106,7 +108,22 @@ def _events_of_run(folder: RunFolder, ranks: Ranks) -> Generator[Callable[[Event
         recorder.close()
 
 
-def _subject(logic: Logic, policy: SavedPolicy, *, horizon: int) -> Subject:
+def _subject(
+    config: RunConfig, dataset: Dataset, policy: SavedPolicy, *, horizon: int
+) -> ScanSubject:
+    split = hold_out(
+        dataset.episodes, per_task=config.dataset.config.hold_out_episodes, seed=config.seed
+    )
+    return ScanSubject(
+        dataset=dataset,
+        train=split.train,
+        held_out=split.held_out,
+        weights=policy.weights,
+        horizon=horizon,
+    )
+
+
+def _cached(logic: Logic, policy: SavedPolicy, *, horizon: int) -> Subject:
     """Return what all results of the scan depend on.
 
     The batch size is none of it: it changes no more than the last bits of a result.

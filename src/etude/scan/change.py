@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from etude.core.statistics import student_p, student_t95
+from etude.core.statistics import student_p, student_t95, weighted_mean
 from etude.scan.sequential import effective_count
 
 FLOOR = 1e-4
@@ -74,8 +74,8 @@ def paired_change(
     if trials < LEAST:
         return None
     steps = [_step(one, other) for one, other in zip(before, after, strict=True)]
-    centre = _mean(steps, weights)
-    spread = _mean([(step - centre) ** 2 for step in steps], weights)
+    centre = weighted_mean(steps, weights)
+    spread = weighted_mean([(step - centre) ** 2 for step in steps], weights)
     equal = math.fsum(weights) ** 2 / math.fsum(weight**2 for weight in weights)
     variance = spread * equal / (equal - 1)
     return Change(mean=centre, error=math.sqrt(variance / trials), degrees=trials - 1)
@@ -100,7 +100,7 @@ def mean_change(changes: Sequence[Change]) -> Change | None:
 
 def geometric_mean(errors: Sequence[float], weights: Sequence[float]) -> float:
     """Return the weighted geometric mean of errors, with `FLOOR` added to each."""
-    return math.exp(_mean([math.log(error + FLOOR) for error in errors], weights))
+    return math.exp(weighted_mean([math.log(error + FLOOR) for error in errors], weights))
 
 
 def _power(exponent: float) -> float:
@@ -110,8 +110,3 @@ def _power(exponent: float) -> float:
 def _step(before: float, after: float) -> float:
     step = math.log(after + FLOOR) - math.log(before + FLOOR)
     return 0.0 if abs(step) < SAME else step
-
-
-def _mean(values: Sequence[float], weights: Sequence[float]) -> float:
-    total = math.fsum(weights)
-    return math.fsum(v * w for v, w in zip(values, weights, strict=True)) / total

@@ -13,7 +13,8 @@ from etude.core.errors import ConfigError
 from etude.core.statistics import holm
 from etude.core.types import TaskId
 from etude.scan.change import Change, geometric_mean, mean_change, paired_change
-from etude.scan.record import RecordedWindow, RecordHead, ScanRecord, Setting
+from etude.scan.measure import Measure
+from etude.scan.record import RecordedWindow, RecordHead, ScanRecord
 from etude.scan.scan_config import ScanConfig
 from etude.scan.score import passes
 
@@ -146,21 +147,11 @@ def _require_alike(a: RecordHead, b: RecordHead) -> None:
     Raises:
         ConfigError: Always, unless they do.
     """
-    groups = [
-        ", ".join(f"{name}={','.join(map(str, dims))}" for name, dims in head.groups.items())
-        for head in (a, b)
-    ]
-    facts = {
-        "dataset": (a.dataset, b.dataset),
-        "horizon": (a.horizon, b.horizon),
-        "action groups": (groups[0], groups[1]),
-        "scan.actions": (_actions(a), _actions(b)),
-        "training episodes, which are the unit of errors,": (a.units[:10], b.units[:10]),
-    }
+    first, second = _facts(a.measure), _facts(b.measure)
     apart = [
-        f"{name} {one} in the first and {other} in the second"
-        for name, (one, other) in facts.items()
-        if one != other
+        f"{name} {fact} in the first and {second[name]} in the second"
+        for name, fact in first.items()
+        if fact != second[name]
     ]
     if apart:
         raise ConfigError(
@@ -169,9 +160,16 @@ def _require_alike(a: RecordHead, b: RecordHead) -> None:
         )
 
 
-def _actions(head: RecordHead) -> Setting:
-    """Return what was taken for holding still, which errors are judged by."""
-    return head.settings.get("actions", ScanConfig().actions)
+def _facts(measure: Measure) -> dict[str, str]:
+    """Return what messages say of a measure, by what they call it."""
+    groups = (f"{name}={','.join(map(str, dims))}" for name, dims in measure.groups.items())
+    return {
+        "dataset": measure.dataset,
+        "horizon": str(measure.horizon),
+        "action groups": ", ".join(groups),
+        "scan.actions": measure.actions,
+        "training episodes, which are the unit of errors,": measure.units[:10],
+    }
 
 
 def _pair(a: ScanRecord, b: ScanRecord) -> dict[TaskId, _Pairs]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from etude.core.errors import ScanError
+from etude.core.statistics import weighted_mean
 from etude.core.types import ContentKey, TaskScan, WindowScore
 from etude.scan.plan import TaskPlan
 from etude.scan.score import passes
@@ -40,7 +41,7 @@ def fold_task(plan: TaskPlan, scores: Sequence[WindowScore], *, tau: float) -> T
             f"{plan.task} has no scored window",
             hint="Raise scan.time_limit_s, so that every task gets one.",
         )
-    scores = sorted(scores, key=lambda score: (score.choice.episode, score.choice.frame))
+    scores = sorted(scores, key=lambda score: score.choice.place)
     weights = _weights(plan, scores)
     passed = [passes(score.groups, tau=tau) for score in scores]
     evidence = _evidence(scores, weights, tau=tau)
@@ -49,16 +50,16 @@ def fold_task(plan: TaskPlan, scores: Sequence[WindowScore], *, tau: float) -> T
         task=plan.task,
         windows=len(scores),
         of=plan.of,
-        gmse=_mean([min(error, WORST) for error in errors], weights),
+        gmse=weighted_mean([min(error, WORST) for error in errors], weights),
         gmse_p90=weighted_quantile(errors, weights, TAIL),
         groups={
-            name: _mean([score.groups[name] for score in scores], weights)
+            name: weighted_mean([score.groups[name] for score in scores], weights)
             for name in scores[0].groups
         },
         passed=evidence.passed,
         pass_rate=pass_interval(evidence, passed=sum(passed), windows=len(scores)),
-        mse=_mean([score.mse for score in scores], weights),
-        mae=_mean([score.mae for score in scores], weights),
+        mse=weighted_mean([score.mse for score in scores], weights),
+        mae=weighted_mean([score.mae for score in scores], weights),
         verdict=evidence.verdict,
     )
 
@@ -69,7 +70,7 @@ def task_evidence(plan: TaskPlan, scores: Sequence[WindowScore], *, tau: float) 
     Raises:
         ScanError: A score is of a window that the plan does not know.
     """
-    scores = sorted(scores, key=lambda score: (score.choice.episode, score.choice.frame))
+    scores = sorted(scores, key=lambda score: score.choice.place)
     return _evidence(scores, _weights(plan, scores), tau=tau)
 
 
@@ -151,16 +152,15 @@ def _by(ranks: Sequence[int]) -> str:
 
 
 def _weights(plan: TaskPlan, scores: Sequence[WindowScore]) -> list[float]:
-    known = {(choice.episode, choice.frame) for choice in plan.choices}
+    known = {choice.place for choice in plan.choices}
     for score in scores:
         choice = score.choice
-        where = (choice.episode, choice.frame)
-        if choice.task != plan.task or where not in known:
+        if choice.task != plan.task or choice.place not in known:
             raise ScanError(
                 f"{choice.task} episode {choice.episode} frame {choice.frame} was scored, "
                 f"but is not planned for {plan.task}, or was scored twice"
             )
-        known.remove(where)
+        known.remove(choice.place)
     stands_for = plan.weights(score.choice for score in scores)
     return [
         weight * importance(score.choice.stratum)
@@ -174,8 +174,3 @@ def _evidence(scores: Sequence[WindowScore], weights: Sequence[float], *, tau: f
         weights=weights,
         episodes=[score.choice.episode for score in scores],
     )
-
-
-def _mean(values: Sequence[float], weights: Sequence[float]) -> float:
-    total = math.fsum(weights)
-    return math.fsum(v * w for v, w in zip(values, weights, strict=True)) / total

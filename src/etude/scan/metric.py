@@ -97,7 +97,7 @@ def _check_recorded(
         raise DataError(
             f"{_address(choices[window], ahead=ahead)}: action {dim} is recorded as "
             f"{actions[window, ahead, dim]}",
-            hint="Find all of them with `etude data check`.",
+            hint="Repair the episode, or leave it out with --dataset.on_bad skip.",
         )
 
 

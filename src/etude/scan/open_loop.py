@@ -79,7 +79,7 @@ def _check_states(
         raise DataError(
             f"{choice.task} episode {choice.episode} frame {choice.frame}: state {dim} is recorded "
             f"as {states[row, 0, dim]}",
-            hint="Find all of them with `etude data check`.",
+            hint="Repair the episode, or leave it out with --dataset.on_bad skip.",
         )
 
 

@@ -53,7 +53,7 @@ class TaskPlan:
 
 def weighted(plan: TaskPlan, scores: Iterable[WindowScore]) -> list[WindowScore]:
     """Return scores by episode and frame, each with what it stands for among them."""
-    ordered = sorted(scores, key=lambda score: (score.choice.episode, score.choice.frame))
+    ordered = sorted(scores, key=lambda score: score.choice.place)
     weights = plan.weights(score.choice for score in ordered)
     return [
         replace(score, choice=replace(score.choice, weight=weight))

@@ -17,8 +17,8 @@ from pydantic import FiniteFloat, TypeAdapter, ValidationError
 
 from etude.core.protocols import Dataset
 from etude.core.types import ContentKey, EpisodeSpan, TaskId, WindowScore
-from etude.scan.episodes import episodes_to_measure
-from etude.scan.groups import ActionGroup
+from etude.scan.measure import Measure, told
+from etude.scan.scan_config import ScanConfig
 from etude.store.atomic import encode_json
 from etude.store.content import content_key
 
@@ -66,6 +66,17 @@ class RecordHead:
     windows: int
     tasks: tuple[RecordedTask, ...]
     """In the dataset's order."""
+
+    @property
+    def measure(self) -> Measure:
+        """What errors of the scan are measured by."""
+        return Measure(
+            dataset=self.dataset,
+            horizon=self.horizon,
+            groups=self.groups,
+            actions=str(self.settings.get("actions", ScanConfig().actions)),
+            units=self.units,
+        )
 
     def summary(self) -> dict[str, object]:
         """Return what tells one scan from another at a glance."""
@@ -170,11 +181,9 @@ def scan_record(
     *,
     kind: Kind,
     dataset: Dataset,
+    measure: Measure,
     policy: ContentKey,
     step: int,
-    horizon: int,
-    groups: Sequence[ActionGroup],
-    units: ContentKey,
     settings: Mapping[str, Setting],
     of: Mapping[TaskId, int],
     complete: bool,
@@ -185,11 +194,9 @@ def scan_record(
         scores: Every window that was scored, in any order, each once.
         kind: Of the scan.
         dataset: What was scanned.
+        measure: What errors are measured by.
         policy: Identity of the weights.
         step: Steps that the policy was trained for.
-        horizon: Actions of a chunk that were judged.
-        groups: What was judged together.
-        units: What `units_of` returns.
         settings: Every setting that decides which windows are looked at and what passes.
         of: How many windows each task has; tasks that are not in it were not scanned.
         complete: Whether the scan did all that it planned.
@@ -198,24 +205,24 @@ def scan_record(
     counts = Counter(score.choice.task for score in scores)
     tasks = tuple(
         RecordedTask(
-            id=TaskId(_told(task.id)),
-            name=_told(task.name),
+            id=TaskId(told(task.id)),
+            name=told(task.name),
             windows=counts[task.id],
             of=of[task.id],
         )
         for task in dataset.spec.tasks
         if task.id in of
     )
-    windows = [_window(score, dataset, spans, groups) for score in scores]
+    windows = [_window(score, dataset, spans, list(measure.groups)) for score in scores]
     return ScanRecord(
         head=RecordHead(
             kind=kind,
-            dataset=_told(dataset.spec.repo_id),
+            dataset=measure.dataset,
             policy=policy,
             step=step,
-            horizon=horizon,
-            groups={group.name: group.dims for group in groups},
-            units=units,
+            horizon=measure.horizon,
+            groups=measure.groups,
+            units=measure.units,
             settings=dict(settings),
             complete=complete,
             windows=len(windows),
@@ -236,32 +243,22 @@ def record_id(record: ScanRecord) -> str:
     return f"{head.kind}-step-{head.step:08d}-{key[:10]}"
 
 
-def units_of(dataset: Dataset, train: Sequence[EpisodeSpan]) -> ContentKey:
-    """Return the identity of the training episodes by which a scan measures errors."""
-    measured = sorted(
-        (episode.task, dataset.identity(episode)) for episode in episodes_to_measure(train)
-    )
-    return content_key("scan-units/1", [list(each) for each in measured])
-
-
 def _window(
     score: WindowScore,
     dataset: Dataset,
     spans: Mapping[int, EpisodeSpan],
-    groups: Sequence[ActionGroup],
+    groups: Sequence[str],
 ) -> RecordedWindow:
     choice = score.choice
     return RecordedWindow(
-        task=TaskId(_told(choice.task)),
+        task=TaskId(told(choice.task)),
         episode=choice.episode,
         content=dataset.identity(spans[choice.episode]),
         frame=choice.frame,
         stratum=choice.stratum,
         weight=choice.weight,
         seed=choice.seed,
-        groups={
-            group.name: score.groups[group.name] for group in groups if group.name in score.groups
-        },
+        groups={name: score.groups[name] for name in groups if name in score.groups},
         mse=score.mse,
         mae=score.mae,
     )
@@ -272,11 +269,6 @@ def _places(
 ) -> Callable[[RecordedWindow], tuple[int, int, int]]:
     order = {task.id: place for place, task in enumerate(tasks)}
     return lambda window: (order[window.task], window.episode, window.frame)
-
-
-def _told(text: str) -> str:
-    """Write a byte of a name that is no UTF-8 as an escape, since JSON cannot hold it."""
-    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _complaint(error: ValidationError) -> str:

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from etude.core.types import ScanReport, TaskId, WindowChoice, WindowScore
+from etude.core.types import ScanReport, TaskId, WindowChoice
 from etude.scan.episodes import episodes_to_scan
 from etude.scan.fold import fold_task, task_evidence
-from etude.scan.plan import weighted
 from etude.scan.scan_config import ScanConfig
+from etude.scan.scored import Scored
 from etude.scan.scoring import Scorer
 from etude.scan.sequential import next_windows
 from etude.scan.subject import ScanSubject, prepare
@@ -43,12 +43,10 @@ class _TaskScan:
         self._config = config
         self._scorer = scorer
         episodes, _ = episodes_to_scan(subject.train, subject.held_out)
-        self._judge, self._plans = prepare(
-            subject, config, episodes, most=REACH * config.windows_per_task
-        )
+        most = REACH * config.windows_per_task
+        judge, self._plans = prepare(subject, config, episodes, most=most)
         self._given = dict.fromkeys(self._plans, 0)
-        self._scores: dict[TaskId, list[WindowScore]] = {task: [] for task in self._plans}
-        self._stopped = False
+        self._scored = Scored(scorer, judge, self._plans)
         scorer.budget = self._budget
 
     @property
@@ -80,17 +78,7 @@ class _TaskScan:
             begin = self._given[task]
             choices += self._plans[task].choices[begin : begin + count]
             self._given[task] += count
-        limited = all(self._scores.values())
-        found = self._scorer.score(choices, limited=limited)
-        known = [(choice, errors) for choice, errors in found if errors is not None]
-        for score in self._judge.scores(
-            [choice for choice, _ in known],
-            [errors.squared for _, errors in known],
-            [errors.absolute for _, errors in known],
-        ):
-            self._scores[score.choice.task].append(score)
-        self._stopped = len(known) < len(found)
-        return not self._stopped
+        return self._scored.add(choices, limited=self._scored.every_task)
 
     def report(self) -> ScanReport:
         """Return what all scores say.
@@ -98,24 +86,18 @@ class _TaskScan:
         Raises:
             PolicyUnavailable: The policy did not answer, and a task has no scored window.
         """
-        if self._scorer.unavailable and not all(self._scores.values()):
-            raise self._scorer.unavailable
+        windows = self._scored.finish()
         doubt_left = self._config.windows_per_task > 0 and bool(self._doubtful(1))
-        self._scorer.finish()
         return ScanReport(
             policy=self._subject.weights,
             tasks={
-                task: fold_task(plan, self._scores[task], tau=self._config.tau)
+                task: fold_task(plan, self._scored.of[task], tau=self._config.tau)
                 for task, plan in self._plans.items()
             },
             inferences=self._scorer.inferences,
             recalled=self._scorer.recalled,
-            complete=not self._stopped and not doubt_left,
-            windows=tuple(
-                score
-                for task, scores in self._scores.items()
-                for score in weighted(self._plans[task], scores)
-            ),
+            complete=not self._scored.stopped and not doubt_left,
+            windows=windows,
         )
 
     @property
@@ -131,7 +113,7 @@ class _TaskScan:
 
     def _doubtful(self, budget: int) -> dict[TaskId, int]:
         evidence = {
-            task: task_evidence(plan, self._scores[task], tau=self._config.tau)
+            task: task_evidence(plan, self._scored.of[task], tau=self._config.tau)
             for task, plan in self._plans.items()
         }
         room = {task: len(plan.choices) - self._given[task] for task, plan in self._plans.items()}

@@ -9,9 +9,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from etude.core.types import ContentKey, EpisodeSpan, TaskId, WindowScore
-from etude.scan.plan import TaskPlan, weighted
+from etude.scan.moments import Moment, hardest_moments
+from etude.scan.plan import TaskPlan
 from etude.scan.sample_weights import StratumWeight, scans_since, stratum_sizes, task_weights
 from etude.scan.scan_config import ScanConfig
+from etude.scan.scored import Scored
 from etude.scan.scoring import Scorer
 from etude.scan.subject import ScanSubject, prepare
 from etude.scan.suspects import PastScan, Suspect, before, by_task, find_suspects, strata_by_task
@@ -34,6 +36,8 @@ class TaskSamples:
     """Error that is expected to stay, whatever is trained."""
     strata: tuple[StratumWeight, ...]
     suspects: tuple[Suspect, ...]
+    moments: tuple[Moment, ...]
+    """Where the task is hardest, suspects left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,9 +100,8 @@ class _SampleScan:
         episodes: dict[TaskId, list[EpisodeSpan]] = {}
         for episode in subject.train:
             episodes.setdefault(episode.task, []).append(episode)
-        self._judge, self._plans = prepare(subject, config, episodes, most=config.samples_per_task)
-        self._scores: dict[TaskId, list[WindowScore]] = {task: [] for task in self._plans}
-        self._stopped = False
+        judge, self._plans = prepare(subject, config, episodes, most=config.samples_per_task)
+        self._scored = Scored(scorer, judge, self._plans)
         scorer.budget = sum(len(plan.choices) for plan in self._plans.values())
 
     def stages(self) -> Iterator[tuple[int, int]]:
@@ -116,16 +119,7 @@ class _SampleScan:
     def score(self, begin: int, end: int) -> bool:
         """Score a span of each task's windows; return False if not all could be."""
         choices = [choice for plan in self._plans.values() for choice in plan.choices[begin:end]]
-        found = self._scorer.score(choices, limited=begin > 0)
-        known = [(choice, errors) for choice, errors in found if errors is not None]
-        for score in self._judge.scores(
-            [choice for choice, _ in known],
-            [errors.squared for _, errors in known],
-            [errors.absolute for _, errors in known],
-        ):
-            self._scores[score.choice.task].append(score)
-        self._stopped = len(known) < len(found)
-        return not self._stopped
+        return self._scored.add(choices, limited=begin > 0)
 
     def report(self, earlier: Sequence[PastScan], *, step: int) -> SampleReport:
         """Return what all scores say, in the light of earlier scans.
@@ -133,14 +127,7 @@ class _SampleScan:
         Raises:
             PolicyUnavailable: The policy did not answer, and a task has no scored window.
         """
-        if self._scorer.unavailable and not all(self._scores.values()):
-            raise self._scorer.unavailable
-        self._scorer.finish()
-        windows = tuple(
-            score
-            for task, plan in self._plans.items()
-            for score in weighted(plan, self._scores[task])
-        )
+        windows = self._scored.finish()
         present = PastScan(step=step, round=self._config.round, windows=windows)
         scans = [*before(earlier, present), present]
         suspects = find_suspects(scans)
@@ -160,7 +147,7 @@ class _SampleScan:
             },
             inferences=self._scorer.inferences,
             recalled=self._scorer.recalled,
-            complete=not self._stopped,
+            complete=not self._scored.stopped,
             windows=windows,
         )
 
@@ -174,11 +161,11 @@ def _task_samples(
     looked_at: Sequence[AbstractSet[str]],
 ) -> TaskSamples:
     sizes = stratum_sizes(plan.cells, of=plan.of)
+    left_out = {(suspect.episode, suspect.frame) for suspect in suspects}
     weights = task_weights(
         scores,
         sizes=sizes,
-        horizon=horizon,
-        suspects={(suspect.episode, suspect.frame) for suspect in suspects},
+        suspects=left_out,
         staleness=scans_since(sizes, looked_at),
     )
     return TaskSamples(
@@ -190,4 +177,7 @@ def _task_samples(
         irreducible=weights.irreducible,
         strata=weights.strata,
         suspects=suspects,
+        moments=hardest_moments(
+            [score for score in scores if score.choice.place not in left_out], horizon=horizon
+        ),
     )

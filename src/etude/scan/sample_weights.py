@@ -18,7 +18,7 @@ a part for what was not looked at for long, prioritized level replay, arXiv 2010
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -75,7 +75,6 @@ def task_weights(
     scores: Sequence[WindowScore],
     *,
     sizes: Mapping[str, int],
-    horizon: int,
     suspects: AbstractSet[Window] = frozenset(),
     staleness: Mapping[str, int] | None = None,
 ) -> TaskWeights:
@@ -84,16 +83,15 @@ def task_weights(
     Args:
         scores: The windows, each with how many of the task's it stands for, in any order.
         sizes: How many windows of the task lie in each stratum, at least 1.
-        horizon: Actions of a chunk that were judged.
         suspects: Windows whose error is more likely the data's fault than the policy's.
         staleness: Scans since each stratum was last looked at; 0 where it is not named.
 
     Raises:
         ScanError: No window was scored, or nothing but suspects.
     """
-    scores = sorted(scores, key=lambda score: (score.choice.episode, score.choice.frame))
-    kept = [score for score in scores if _window(score) not in suspects]
-    difficulty = task_difficulty(kept, horizon=horizon)
+    scores = sorted(scores, key=lambda score: score.choice.place)
+    kept = [score for score in scores if score.choice.place not in suspects]
+    difficulty = task_difficulty(kept)
     irreducible = _quantile(kept, EASIEST)
     names = sorted(sizes, key=_order)
     shares = np.array([sizes[name] for name in names], np.float64)
@@ -159,12 +157,13 @@ def _stratum_ranks(
     """Return the mean rank of each stratum's windows, that of suspect ones being 1."""
     errors = np.array([score.gmse for score in kept], np.float64)
     excess = np.clip(errors - irreducible, 0.0, _quantile(kept, HARDEST) - irreducible)
-    parts = dict(zip(map(_window, scores), _parts(scores, sizes), strict=True))
-    weights = np.array([parts[_window(score)] for score in kept], np.float64)
-    rank_of = dict(zip(map(_window, kept), _ranks(excess, weights).tolist(), strict=True))
+    parts = dict(zip(_places(scores), _parts(scores, sizes), strict=True))
+    places = _places(kept)
+    weights = np.array([parts[place] for place in places], np.float64)
+    rank_of = dict(zip(places, _ranks(excess, weights).tolist(), strict=True))
     ranks: dict[str, float] = {}
     for name in sizes:
-        windows = [_window(score) for score in scores if score.choice.stratum == name]
+        windows = _places(score for score in scores if score.choice.stratum == name)
         values = [rank_of.get(window, 1.0) * parts[window] for window in windows]
         ranks[name] = math.fsum(values) / sizes[name] if windows else 1.0
     return ranks
@@ -219,8 +218,8 @@ def _quantile(scores: Sequence[WindowScore], share: float) -> float:
     )
 
 
-def _window(score: WindowScore) -> Window:
-    return score.choice.episode, score.choice.frame
+def _places(scores: Iterable[WindowScore]) -> list[Window]:
+    return [score.choice.place for score in scores]
 
 
 def _order(stratum: str) -> tuple[int, str]:

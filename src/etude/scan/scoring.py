@@ -7,7 +7,7 @@ from typing import cast
 
 from etude.core.errors import PolicyUnavailable
 from etude.core.protocols import Dataset, Policy, Progress, Ranks, ScanCache, WorkQueue
-from etude.core.ranks import together
+from etude.core.ranks import by_rank_0, together
 from etude.core.types import ContentKey, WindowChoice, WorkItem
 from etude.scan.fold import merge
 from etude.scan.open_loop import SEED, OpenLoop
@@ -136,12 +136,10 @@ class Scorer:
         size = self._parts.dataset.spec.action_dim
 
         def look_up() -> dict[ContentKey, Errors]:
-            if self._parts.ranks.rank != 0:
-                return {}
             kept = {key: errors_from_json(self._parts.cache.get(key), size=size) for key in keys}
             return {key: errors for key, errors in kept.items() if errors is not None}
 
-        return together(self._parts.ranks, look_up)[0]
+        return by_rank_0(self._parts.ranks, look_up)
 
     def _ask(
         self, missing: Mapping[ContentKey, WindowChoice], *, limited: bool
@@ -204,7 +202,7 @@ class Scorer:
         of a policy whose last bits depend on a row's place. A call that is not full costs as much
         as one that is, so smaller items would not end sooner.
         """
-        ordered = sorted(missing, key=lambda key: (missing[key].episode, missing[key].frame))
+        ordered = sorted(missing, key=lambda key: missing[key].place)
         calls = [
             ordered[begin : begin + self._batch_size]
             for begin in range(0, len(ordered), self._batch_size)

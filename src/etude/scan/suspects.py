@@ -111,9 +111,7 @@ def _visits(scores: Sequence[WindowScore]) -> dict[Window, _Visit]:
     largest = weighted_quantile([score.gmse for score in scores], weights, HARDEST)
     mean = mean_error(scores)
     return {
-        (score.choice.episode, score.choice.frame): _Visit(
-            score=score, large=score.gmse > largest, mean=mean
-        )
+        score.choice.place: _Visit(score=score, large=score.gmse > largest, mean=mean)
         for score in scores
     }
 

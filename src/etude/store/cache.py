@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, cast
 
+from etude.core.closing import Closing
 from etude.core.errors import StorageError
 from etude.core.kill_points import kill_point
 from etude.core.types import ContentKey
@@ -43,7 +43,7 @@ class Nondeterminism:
     other: Mapping[str, object]
 
 
-class SegmentCache:
+class SegmentCache(Closing):
     """A `ScanCache` for one subject. Results reach the disk in batches; a kill loses the last."""
 
     def __init__(
@@ -155,17 +155,6 @@ class SegmentCache:
         if not self.refusal:
             for fault in self.faults:
                 set_aside(fault)
-
-    def __enter__(self) -> "SegmentCache":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _take_in(self) -> bool:
         """Read new segments; return False if one vanished, because its pack is not listed yet."""

@@ -4,14 +4,14 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, cast
 
+from etude.core.closing import Closing
 from etude.core.errors import DataError
 from etude.store.atomic import encode_json, storage_errors, sync_folder
 
 
-class Journal:
+class Journal(Closing):
     """The one writer of a journal. Opening it drops a half-written last record.
 
     With `sync`, a record survives a power cut; without, only the death of the process.
@@ -53,17 +53,6 @@ class Journal:
         """Release the file; the journal can be opened again."""
         self._file.close()
 
-    def __enter__(self) -> "Journal":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
 
 def read_journal(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the whole records of a journal that another process may be writing.
@@ -73,12 +62,30 @@ def read_journal(path: Path) -> Iterator[dict[str, Any]]:
     Raises:
         DataError: The file cannot be read, or a record other than a torn last one is damaged.
     """
+    for record, _ in parse_journal(path, read_content(path)):
+        yield record
+
+
+def read_content(path: Path) -> bytes:
+    """Return the bytes of a journal; none of one that is not there yet.
+
+    Raises:
+        DataError: The file cannot be read.
+    """
     try:
-        content = path.read_bytes()
+        return path.read_bytes()
     except FileNotFoundError:
-        return
+        return b""
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def parse_journal(path: Path, content: bytes) -> Iterator[tuple[dict[str, Any], bytes]]:
+    """Yield the whole records in the bytes of a journal, each with its line without the line end.
+
+    Raises:
+        DataError: A record other than a torn last one is damaged.
+    """
     for number, line in enumerate(_whole_lines(content).split(b"\n")[:-1], start=1):
         try:
             record: object = json.loads(line)
@@ -86,12 +93,16 @@ def read_journal(path: Path) -> Iterator[dict[str, Any]]:
             raise _damaged(path, number) from error
         if not isinstance(record, dict):
             raise _damaged(path, number)
-        yield cast("dict[str, Any]", record)
+        yield cast("dict[str, Any]", record), line
 
 
 def count_torn_bytes(path: Path) -> int:
     """Return how many bytes a killed writer has left after the last whole record."""
-    content = path.read_bytes()
+    return torn_bytes_of(path.read_bytes())
+
+
+def torn_bytes_of(content: bytes) -> int:
+    """Return how many bytes of a journal's lie behind the last whole record."""
     return len(content) - len(_whole_lines(content))
 
 

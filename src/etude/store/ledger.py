@@ -9,14 +9,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
+from etude.core.closing import Closing
 from etude.core.errors import DataError
 from etude.core.kill_points import kill_point
 from etude.store.atomic import encode_json
 from etude.store.content import content_key
-from etude.store.journal import Journal, count_torn_bytes, read_journal
+from etude.store.journal import Journal, parse_journal, read_content, torn_bytes_of
 
 VERSION = 1
 KIND = f"ledger/{VERSION}"
@@ -81,7 +81,7 @@ class LedgerHistory:
         return head.seq <= len(self.entries) and self.entries[head.seq - 1].head == head
 
 
-class Ledger:
+class Ledger(Closing):
     """The one writer of a ledger. Opening it checks the chain and drops a torn last line."""
 
     def __init__(self, path: Path) -> None:
@@ -139,17 +139,6 @@ class Ledger:
         """Release the file; the ledger can be opened again."""
         self._journal.close()
 
-    def __enter__(self) -> "Ledger":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
 
 def read_ledger(path: Path) -> LedgerHistory:
     """Return what a ledger holds, after checking all of it; one that is not there is empty.
@@ -157,24 +146,23 @@ def read_ledger(path: Path) -> LedgerHistory:
     Raises:
         DataError: The file cannot be read, or a line was changed, removed, added or moved.
     """
-    records = list(read_journal(path))
-    if not path.exists():
-        return LedgerHistory()
-    # Read again, for the bytes: an edit that JSON does not show, such as a space, is an edit too.
-    lines = path.read_bytes().split(b"\n")
+    content = read_content(path)
     entries: list[LedgerEntry] = []
     head = LedgerHead()
-    for number, (record, line) in enumerate(zip(records, lines, strict=False), start=1):
+    for number, (record, line) in enumerate(parse_journal(path, content), start=1):
         where = f"{path}:{number}"
         _check_line(record, line, where)
         _check_place(record, head, where)
         entries.append(_entry(record))
         head = entries[-1].head
-    return LedgerHistory(entries=tuple(entries), torn_bytes=count_torn_bytes(path))
+    return LedgerHistory(entries=tuple(entries), torn_bytes=torn_bytes_of(content))
 
 
 def _check_line(record: Mapping[str, Any], line: bytes, where: str) -> None:
-    """Refuse a line whose bytes are not those that its hash was made of."""
+    """Refuse a line whose bytes are not those that its hash was made of.
+
+    The bytes count, because an edit that JSON does not show, such as a space, is an edit too.
+    """
     typed = all(type(record.get(name)) is kind for name, kind in _FIELDS.items())
     if not typed or len(record) != len(_FIELDS) or record["v"] != VERSION:
         raise DataError(f"{where} is no line of a ledger/{VERSION}", hint=_HINT)
