@@ -42,7 +42,8 @@ def test_what_is_right_passes_and_what_is_off_fails(tmp_path: Path):
     assert (good.gmse, good.mse, good.pass_rate.rate) == (0.0, 0.0, 1.0)
     # Each action of `BAD` is off by 2.
     assert (bad.mse, bad.mae) == (pytest.approx(4.0), pytest.approx(2.0))
-    assert bad.pass_rate.rate == 0.0
+    # Where the demonstration makes long strides, 2 is little.
+    assert bad.pass_rate.successes <= 1
     assert list(bad.groups) == ["arm"]
 
 

@@ -3,7 +3,8 @@
 * stride: the stock rule, every 50th of the first 500 frames of an episode
 * sliding: end to end over whole episodes
 * uniform: spread evenly over whole episodes
-* panel: as uniform, but denser where errors count more, and where something rare happens
+* panel: as uniform, but denser where errors count more, where larger ones are expected, and where
+  something rare happens
 
 Errors follow the course of an episode more than anything else, so all but `stride` go through
 episodes evenly; decision 8 has the measurement. What is chosen of an episode depends on its number
@@ -23,7 +24,9 @@ from jaxtyping import Bool, Float64, Int8, Int64
 from etude.core.protocols import Dataset
 from etude.core.types import EpisodeSpan, TaskId, WindowChoice
 from etude.curriculum.permutation import combine
+from etude.scan.candidates import Candidates, candidates_of
 from etude.scan.episodes import EPISODES, draw_episodes, finite
+from etude.scan.expected import expected_errors
 from etude.scan.plan import Cell, TaskPlan
 from etude.scan.scan_config import ScanConfig
 from etude.scan.strata import STRATA, importance, robot_path, strata_of
@@ -45,13 +48,14 @@ DENSEST = 3.0
 TOGETHER = 8
 """Episodes whose frames are in memory at once; more at a time would not be faster."""
 
-_PLACES = tuple(enumerate(STRATA))
 Frames = Int64[np.ndarray, " frames"]
+Actions = Float64[np.ndarray, "_ action"]
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _PLASTIC = 0.7548776662466927
 """Spreads episodes as the golden ratio spreads windows, and independently of it."""
-_Queue = list[tuple[EpisodeSpan, int, str, int]]
-"""An episode's frames in the order in which they are to be chosen, with strata and noise seeds."""
+_Queue = list[tuple[EpisodeSpan, int, str, int, float]]
+"""An episode's frames in the order in which they are to be chosen, with strata, noise seeds and
+expected errors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -79,18 +83,29 @@ class Chooser:
         """
         cells: dict[Cell, int] = {}
         densities: dict[Cell, float] = {}
+        means: dict[Cell, float] = {}
         queues: list[_Queue] = []
         drawn = draw_episodes(episodes, EPISODES if most else len(episodes))
         share = _share(self._counts(drawn), most)
-        for episode, found in self._candidates(drawn):
-            dense = self._densities({name: len(frames) for name, frames in found.items()})
-            for stratum, frames in found.items():
-                cells[stratum, episode.index] = len(frames)
-                densities[stratum, episode.index] = dense[stratum]
-            queues.append(self._draw(episode, found, dense, share))
+        for found in self._candidates(drawn):
+            dense = self._densities(found)
+            for stratum, size in found.sizes.items():
+                cells[stratum, found.episode.index] = size
+                densities[stratum, found.episode.index] = dense[stratum]
+                if self._expects:
+                    means[stratum, found.episode.index] = found.means[stratum]
+            queues.append(self._draw(found, dense, share))
         of = int(self._counts(episodes).sum())
-        choices = [choice for _, choice in zip(range(most or of), _in_turn(queues), strict=False)]
-        return TaskPlan(task=task, of=of, cells=cells, densities=densities, choices=tuple(choices))
+        taken = [each for _, each in zip(range(most or of), _in_turn(queues), strict=False)]
+        return TaskPlan(
+            task=task,
+            of=of,
+            cells=cells,
+            densities=densities,
+            choices=tuple(choice for choice, _ in taken),
+            means=means,
+            expected={choice.place: error for choice, error in taken if means},
+        )
 
     def _counts(self, episodes: Sequence[EpisodeSpan]) -> Int64[np.ndarray, " episodes"]:
         """Return how many windows of each episode the strategy could choose from."""
@@ -107,16 +122,19 @@ class Chooser:
     def _step(self) -> int:
         return self.config.step or self.horizon
 
-    def _candidates(
-        self, episodes: Sequence[EpisodeSpan]
-    ) -> Iterator[tuple[EpisodeSpan, dict[str, Frames]]]:
-        """Yield each episode with the frames that may be chosen, by stratum."""
+    @property
+    def _expects(self) -> bool:
+        return self.config.strategy == "panel"
+
+    def _candidates(self, episodes: Sequence[EpisodeSpan]) -> Iterator[Candidates]:
         for begin in range(0, len(episodes), TOGETHER):
             some = episodes[begin : begin + TOGETHER]
-            for episode, labels in zip(some, self._strata(some), strict=True):
-                frames = self._frames(episode)
-                found = {name: frames[labels[frames] == place] for place, name in _PLACES}
-                yield episode, {name: members for name, members in found.items() if len(members)}
+            recorded = [
+                finite(episode, "action", self.dataset.columns(episode).actions) for episode in some
+            ]
+            found = zip(some, self._strata(recorded), self._expected(recorded), strict=True)
+            for episode, labels, expected in found:
+                yield candidates_of(episode, self._frames(episode), labels, expected)
 
     def _frames(self, episode: EpisodeSpan) -> Frames:
         match self.config.strategy:
@@ -127,66 +145,70 @@ class Chooser:
             case "uniform" | "panel":
                 return np.arange(episode.length)
 
-    def _strata(self, episodes: Sequence[EpisodeSpan]) -> list[Int8[np.ndarray, " _"]]:
+    def _strata(self, recorded: Sequence[Actions]) -> list[Int8[np.ndarray, " _"]]:
         grippers = list(self.grippers)
-        recorded = [
-            finite(episode, "action", self.dataset.columns(episode).actions) for episode in episodes
-        ]
         return strata_of(
             [robot_path(each, moves=self.units.moves, grippers=grippers) for each in recorded],
             [each[:, grippers] for each in recorded],
             gripper_ranges=self.units.ranges[grippers],
         )
 
-    def _densities(self, sizes: Mapping[str, int]) -> dict[str, float]:
+    def _expected(self, recorded: Sequence[Actions]) -> list[Float64[np.ndarray, " _"]]:
+        if not self._expects:
+            return [np.ones(len(each)) for each in recorded]
+        return expected_errors(
+            recorded, units=self.units, grippers=self.grippers, horizon=self.horizon
+        )
+
+    def _densities(self, found: Candidates) -> dict[str, float]:
         """Return how densely each stratum of an episode is drawn, relative to each other.
 
         What counts more, or whose errors vary more, is drawn more often: in proportion to both,
-        which is Neyman's allocation. Strata that would get less than `LEAST_SHARE` get more.
+        which is Neyman's allocation; larger errors vary more. Strata that would get less than
+        `LEAST_SHARE` get more.
 
         Source: Neyman, "On the two different aspects of the representative method", 1934.
         """
-        if self.config.strategy != "panel":
+        sizes, means = found.sizes, found.means
+        if not self._expects:
             return dict.fromkeys(sizes, 1.0)
-        wanted = {name: importance(name) * self.spreads.get(name, 1.0) for name in sizes}
+        mean = sum(sizes[name] * means[name] for name in sizes) / len(found.frames)
+        wanted = {
+            name: importance(name) * self.spreads.get(name, 1.0) * means[name] / mean
+            for name in sizes
+        }
         total = sum(wanted[name] * size for name, size in sizes.items())
         return {
             name: max(wanted[name], min(DENSEST, LEAST_SHARE * total / size))
             for name, size in sizes.items()
         }
 
-    def _draw(
-        self,
-        episode: EpisodeSpan,
-        found: Mapping[str, Frames],
-        densities: Mapping[str, float],
-        most: int,
-    ) -> _Queue:
+    def _draw(self, found: Candidates, densities: Mapping[str, float], most: int) -> _Queue:
         """Return the frames of an episode in the order in which they are to be chosen.
 
         Any number of them is spread evenly, but for the densities, in the manner of the golden
-        ratio, which needs far fewer windows than chance does because neighbours are alike.
+        ratio, which needs far fewer windows than chance does because neighbours are alike. Within
+        a stratum, frames are drawn in proportion to the error that is expected of them.
         """
-        names = list(found)
-        labels = np.repeat(np.arange(len(names)), [len(found[name]) for name in names])
-        frames = np.concatenate([found[name] for name in names])
-        order = np.argsort(frames)
+        episode, order = found.episode, np.arange(len(found.frames))
         if self.config.strategy == "panel":
-            order = order[_audited(episode, frames[order]) == self.audit]
+            order = order[_audited(episode, found.frames) == self.audit]
         if most and len(order):
-            density = np.array([densities[name] for name in names])[labels[order]]
-            along = np.cumsum(density)
+            rates = [densities.get(name, 0.0) / found.means.get(name, 1.0) for name in STRATA]
+            density = found.expected * np.array(rates)[found.labels]
+            along = np.cumsum(density[order])
             spots = self._spots(episode, min(most, len(order)))
             places = cast("Frames", along.searchsorted(spots * along[-1], side="right"))
             order = order[_apart(places.tolist(), len(order))]
-        chosen = frames[order]
+        chosen = found.frames[order]
         rows = zip(
             chosen.tolist(),
-            labels[order].tolist(),
+            found.labels[order].tolist(),
             noise_seeds(episode.task, episode.index, chosen).tolist(),
+            found.expected[order].tolist(),
             strict=True,
         )
-        return [(episode, frame, names[label], seed) for frame, label, seed in rows]
+        return [(episode, frame, STRATA[label], seed, error) for frame, label, seed, error in rows]
 
     def _spots(self, episode: EpisodeSpan, count: int) -> Float64[np.ndarray, " count"]:
         """Return places in [0, 1), of which any first few are spread evenly."""
@@ -247,9 +269,10 @@ def _share(counts: Int64[np.ndarray, " episodes"], most: int) -> int:
     return most
 
 
-def _in_turn(queues: Sequence[_Queue]) -> Iterator[WindowChoice]:
+def _in_turn(queues: Sequence[_Queue]) -> Iterator[tuple[WindowChoice, float]]:
     """Yield the first of every episode, then the second of every episode, and so on."""
     for rank in range(max(map(len, queues), default=0)):
         for queue in queues:
             if rank < len(queue):
-                yield _choice(*queue[rank])
+                episode, frame, stratum, seed, error = queue[rank]
+                yield _choice(episode, frame, stratum, seed), error

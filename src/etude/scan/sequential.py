@@ -92,7 +92,7 @@ def evidence_of(
     if not trials:
         return Evidence(passed=0.0, trials=0.0)
     good = math.fsum(weight for weight, ok in zip(weights, passed, strict=True) if ok)
-    return Evidence(passed=trials * good / math.fsum(weights), trials=trials)
+    return Evidence(passed=trials * (good / math.fsum(weights)), trials=trials)
 
 
 def pass_interval(evidence: Evidence, *, passed: int, windows: int) -> Interval:
