@@ -12,7 +12,7 @@ demo: .venv/.runtime
 	$(BIN)/etude run recipes/mt50-quick.toml --output_dir runs/demo --resume
 
 test: .venv/.development browser
-	$(BIN)/python -m pytest -m "not slow $$(command -v chromium >/dev/null || echo 'and not browser')"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow $$(command -v chromium >/dev/null || echo 'and not browser')"
 
 slow: .venv/.development browser
 	$(BIN)/python -m pytest -m "slow or browser"
