@@ -11,8 +11,9 @@ BROWSER_PACKAGES := chromium fonts-wqy-microhei
 demo: .venv/.runtime
 	$(BIN)/etude run recipes/mt50-quick.toml --output_dir runs/demo --resume
 
+# As many tests at once as there are cores, each with one thread: more would wait for each other.
 test: .venv/.development browser
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow $$(command -v chromium >/dev/null || echo 'and not browser')"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow $$(command -v chromium >/dev/null || echo 'and not browser')"
 
 slow: .venv/.development browser
 	$(BIN)/python -m pytest -m "slow or browser"

@@ -51,10 +51,12 @@ WORDS: Mapping[str, Mapping[str, str]] = {
 
 DECISION = "docs/decisions/0006-policy-chosen-by-measurement.md"
 PROXY_DECISION = "docs/decisions/0008-which-score-follows-success.md"
+ROOM_DECISION = "docs/decisions/0010-practise-what-fails.md"
 QUOTING: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(WORDS, ("demo", "mt50")),
     DECISION: ("policy",),
     PROXY_DECISION: ("proxy",),
+    ROOM_DECISION: ("room",),
 }
 """Documents, and the markers that stand in them."""
 RESULTS = ROOT / "bench" / "results"
@@ -66,6 +68,8 @@ def quoted(name: str, document: str, results: Path = RESULTS) -> str:
         return variants(json.loads((results / "policy.json").read_text(encoding="utf-8")))
     if name == "proxy":
         return scores(json.loads((results / "proxy.json").read_text(encoding="utf-8")))
+    if name == "room":
+        return room(json.loads((results / "adaptive_room.json").read_text(encoding="utf-8")))
     words = WORDS[document]
     file = {"demo": "mt50_quick.json", "mt50": "mt50.json"}[name]
     found = json.loads((results / file).read_text(encoding="utf-8"))
@@ -117,6 +121,23 @@ def variants(found: Mapping[str, Any]) -> str:
             f"| {name} | {percent(variant['success_mean'])} | {percent(low)} – {percent(high)} "
             f"| {variant['episodes']:,} | {variant['held_out_error_proxy']:.4f} |"
         )
+    return "\n".join(lines)
+
+
+def room(found: Mapping[str, Any]) -> str:
+    """Return what practice was worth, by success before it."""
+    by_steps = found["by_steps"]
+    groups = list(dict.fromkeys(name for row in by_steps.values() for name in row))
+    lines = [
+        f"| Success before | {' | '.join(f'{steps} steps' for steps in by_steps)} |",
+        f"| --- |{' --- |' * len(by_steps)}",
+    ]
+    for name in groups:
+        cells = [
+            f"{row[name]['gain']:+.2f} ({row[name]['tasks']})" if name in row else "–"
+            for row in by_steps.values()
+        ]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

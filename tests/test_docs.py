@@ -248,7 +248,7 @@ def test_the_example_of_a_plugin_keeps_the_contracts(plugin: Path):
     done = python(["-m", "pytest", "-q", "-p", "no:cacheprovider", "test_line.py"], folder=plugin)
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "3 passed" in done.stdout
+    assert "4 passed" in done.stdout
 
 
 def test_the_example_of_a_plugin_works_in_the_commands_beside_it(plugin: Path):
@@ -259,7 +259,7 @@ def test_the_example_of_a_plugin_works_in_the_commands_beside_it(plugin: Path):
         assert done.returncode == 0, done.stdout + done.stderr
 
     assert [words[0] for words in commands] == ["config", "eval", "run"]
-    assert (plugin / "runs/line/report.html").exists()
+    assert "by the rule failing" in text_of(plugin / "runs/line/report.html")
 
 
 def test_a_misspelt_plugin_is_told_from_the_ones_that_are_there(plugin: Path):

@@ -6,11 +6,10 @@ with `# etude`. Run it on any number of ranks, and go on with any other:
 
     torchrun --nproc-per-node 2 docs/examples/distributed_loop.py FOLDER
 
-torchdata's `StatefulDataLoader` is used where it is installed. Where it is not, torch's own loader
-draws the same rows, because the curriculum holds the place in the stream.
+It needs torchdata besides Etude. The curriculum holds the place in the stream; that the loader
+stands at the same place is checked when both are loaded.
 """
 
-import importlib.util
 import os
 import sys
 from pathlib import Path
@@ -22,17 +21,13 @@ import torch.distributed.checkpoint as dcp
 from torch import Tensor, nn
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.nn.parallel import DistributedDataParallel
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import Dataset
+from torchdata.stateful_dataloader import StatefulDataLoader
 
 from etude.core.types import EpisodeSpan, TaskId
 from etude.curriculum.curriculum import Curriculum  # etude
 from etude.curriculum.drop_in_config import DropInConfig  # etude
 from etude.curriculum.score import Score  # etude
-
-if importlib.util.find_spec("torchdata"):
-    from torchdata.stateful_dataloader import StatefulDataLoader as Loader
-else:
-    Loader = DataLoader
 
 TASKS, FRAMES, BATCH = 4, 30, 8
 
@@ -103,12 +98,15 @@ def train(folder: Path, *, steps: int, workers: int = 2) -> list[list[int]]:
         ranks=dist.get_world_size(),
         config=DropInConfig(lag=8, plan_every=5),
     )
-    loader = Loader(Frames(), batch_sampler=curriculum.batches, num_workers=workers)  # etude
+    loader = StatefulDataLoader(
+        Frames(),
+        batch_sampler=curriculum.batches,  # etude
+        num_workers=workers,
+    )
     if (folder / ".metadata").exists():
         extra_state = load(folder, model, optimizer)
         curriculum.load_state_dict(extra_state["curriculum"])  # etude
-        if hasattr(loader, "load_state_dict"):
-            loader.load_state_dict(extra_state["train_dataloader"])
+        loader.load_state_dict(extra_state["train_dataloader"])
     drawn: list[list[int]] = []
     while curriculum.step < steps:
         for rows, inputs in loader:
@@ -123,9 +121,11 @@ def train(folder: Path, *, steps: int, workers: int = 2) -> list[list[int]]:
                 curriculum.observe(found, step=curriculum.step)  # etude
             if curriculum.step == steps:
                 break
-    extra_state = {"global_step": steps, "curriculum": curriculum.state_dict()}  # etude
-    if hasattr(loader, "state_dict"):
-        extra_state["train_dataloader"] = loader.state_dict()
+    extra_state = {
+        "global_step": steps,
+        "train_dataloader": loader.state_dict(),
+        "curriculum": curriculum.state_dict(),  # etude
+    }
     save(folder, model, optimizer, extra_state)
     return drawn
 

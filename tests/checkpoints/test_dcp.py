@@ -1,4 +1,3 @@
-import errno
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from torch.distributed.checkpoint.state_dict import (
 )
 
 from etude.checkpoints.dcp import load_dcp, save_dcp
-from etude.core.errors import DataError, StateError
+from etude.core.errors import DataError, StateError, StorageError
 
 
 def trained(seed: int, *, steps: int = 2) -> tuple[nn.Module, torch.optim.Optimizer]:
@@ -162,10 +161,8 @@ def test_a_state_that_is_moved_still_loads(tmp_path: Path):
     assert state["a"].tolist() == [1.0, 1.0]
 
 
-def test_a_place_that_cannot_be_written_is_an_operating_system_error(tmp_path: Path):
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path):
     (tmp_path / "file").write_text("x")
 
-    with pytest.raises(OSError, match="Not a directory") as caught:
+    with pytest.raises(StorageError, match="dcp cannot be written: Not a directory"):
         save_dcp(tmp_path / "file" / "dcp", {"a": torch.ones(2)})
-
-    assert caught.value.errno == errno.ENOTDIR

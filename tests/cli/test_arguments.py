@@ -56,6 +56,19 @@ def test_an_option_keeps_its_value() -> None:
     assert settings == []
 
 
+def test_task_states_are_an_option_and_no_setting() -> None:
+    arguments, settings = parse(
+        RunArguments,
+        ["--task-state", "states.json", "--accept-data-change", "r.toml", "--steps", "3"],
+        command="run",
+    )
+
+    assert arguments == RunArguments(
+        recipe=Path("r.toml"), task_state="states.json", accept_data_change=True
+    )
+    assert settings == ["--steps", "3"]
+
+
 @given(st.lists(st.sampled_from(["--json", "--target", "0.9", "--a.b", "--c=1", "x", "r.toml"])))
 def test_no_word_is_lost_and_none_is_told_twice(words: list[str]) -> None:
     own, settings = split(words, OPTIONS)

@@ -55,8 +55,10 @@ def test_the_plan_of_the_first_scan_holds_from_the_first_batch():
     one.observe({A: rate(40), B: rate(20), C: rate(0), D: rate(0)}, step=0)
     drawn = counts_by_task(train(one, 20), EPISODES)
 
-    assert drawn[1] > 150 > drawn[0]
-    assert drawn == [round(400 * one.plan.weights[task]) for task in (A, B, C, D)]
+    # What always fails most, what is half done less, and what has passed least.
+    assert drawn[2] > 120 > drawn[1] > 60 > drawn[0]
+    wanted = [400 * one.plan.weights[task] for task in (A, B, C, D)]
+    assert drawn == pytest.approx(wanted, abs=1)
 
 
 def test_a_later_plan_holds_when_no_loader_can_have_drawn_its_first_batch():

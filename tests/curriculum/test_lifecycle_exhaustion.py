@@ -57,6 +57,16 @@ def test_a_task_about_to_pass_is_not_exhausted():
     assert change.after == "passed"
 
 
+def test_a_task_that_nearly_always_succeeds_is_not_given_up_for_want_of_progress():
+    run = OneTask(state=TaskState(task=TASK, budget=40.0))
+
+    # 7 of 7 windows: an expected rate of 8 / 9, and too few to prove it.
+    for _ in range(10):
+        run.scan(look(7, 7, kind="open_loop", score=0.1))
+
+    assert (run.state.status, run.state.spent) == ("training", 100.0)
+
+
 def test_an_exhausted_task_is_probed_ever_less_often():
     run = hopeless()
     waits: list[int] = []

@@ -48,6 +48,7 @@ def test_a_plugin_builds_its_rule_from_default_settings(name: str):
         (ProgressConfig, {"score_floor": 0.0}, "score_floor is 0.0, not over 0"),
         (LearnabilityConfig, {"most_errors": 1.0}, "most_errors is 1.0, not over 1.0"),
         (LearnabilityConfig, {"discount": 2.0}, "discount is 2.0, not between 0 and 1"),
+        (LearnabilityConfig, {"catch_up": -1.0}, "catch_up is -1.0, not at least 0"),
         (TemperatureConfig, {"temperature": 0.5}, "temperature is 0.5, not at least 1"),
         (ErrorConfig, {"temperature": 0.0}, "temperature is 0.0, not over 0"),
         (ExcessLossConfig, {"rate": 0.0}, "rate is 0.0, not over 0"),

@@ -47,14 +47,33 @@ def view(**tasks: TaskState) -> RuleView:
 
 
 def test_learnability_is_worked_out_by_hand():
-    # p = (4 + 1) / (8 + 2) = 0.5: (0.25 + 0.02) * 0.5 = 0.135; p = 0.1: (0.09 + 0.02) * 0.5.
+    # p = (4 + 1) / (8 + 2) = 0.5: (0.5 + 0.02) * 0.5 = 0.26; p = 0.1: (0.9 + 0.02) * 0.5.
     rule = LearnabilityRule(LearnabilityConfig())
 
     weights = rule.weights(
         view(a=training(0.5), b=training(0.0), c=NEW, d=replace(NEW, status="passed"))
     )
 
-    assert weights == pytest.approx({A: 0.135, B: 0.055, C: 0.135, D: 0.0})
+    assert weights == pytest.approx({A: 0.26, B: 0.46, C: 0.46, D: 0.0})
+
+
+def test_what_was_hardly_practised_is_favoured():
+    # The median task has taken 100 draws, so that c lags by 1 and d by half.
+    # All fail at 0.9: a weighs (0.9 + 0.02) * 0.5 = 0.46, c twice and d 1.5 times as much.
+    old = replace(training(0.0), spent=100.0)
+    rule = LearnabilityRule(LearnabilityConfig())
+
+    weights = rule.weights(
+        view(
+            a=old,
+            b=replace(old, status="passed"),
+            c=training(0.0),
+            d=replace(old, spent=50.0),
+            e=old,
+        )
+    )
+
+    assert [weights[task] for task in (A, B, C, D)] == pytest.approx([0.46, 0.0, 0.92, 0.69])
 
 
 def test_learnability_doubles_and_more_while_a_task_gets_better():

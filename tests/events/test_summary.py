@@ -9,12 +9,16 @@ from etude.events.recorder import Recorder
 from etude.events.schema import (
     AttemptStarted,
     CheckpointCommitted,
+    CounterfactualPlans,
     Event,
     HeldOutErrors,
     PhaseFinished,
+    PlanChosen,
     StepsFinished,
     StepSkipped,
     TaskLosses,
+    TaskScores,
+    TaskTransition,
     Warned,
 )
 from etude.events.summary import RunSummary, summarise
@@ -30,6 +34,26 @@ def began(step: int) -> AttemptStarted:
 
 def committed(step: int) -> CheckpointCommitted:
     return CheckpointCommitted(step=step, folder=f"checkpoints/step-{step:08d}", weights="w")
+
+
+def scored(step: int, by: str = "open_loop", score: float = 0.5) -> TaskScores:
+    return TaskScores(
+        step=step,
+        by=by,
+        weights=f"run@{step}",
+        due=1,
+        each=8,
+        scores=[score],
+        passed=[4.0],
+        trials=[8.0],
+        seconds=0.1,
+    )
+
+
+def moved(step: int, task: str, after: str) -> TaskTransition:
+    return TaskTransition(
+        step=step, task=task, before="training", after=after, proxy=False, reason="so"
+    )
 
 
 def attempt(folder: Path, *events: Event) -> None:
@@ -86,6 +110,43 @@ def test_what_stands_at_the_first_step_itself_stays():
 
     assert list(summary.losses) == [6]
     assert [record["step"] for record in summary.checkpoints] == [6]
+
+
+def test_scores_plans_and_transitions_are_kept_by_step():
+    summary = fold(
+        began(0),
+        scored(50),
+        scored(50, by="rollout", score=0.25),
+        moved(50, "d/0", "passed"),
+        moved(50, "d/1", "exhausted"),
+        PlanChosen(step=50, from_step=58, rule="learnability", weights=[1.0]),
+        CounterfactualPlans(step=50, rules=["uniform"], weights=[[1.0]]),
+    )
+
+    assert summary.scores["open_loop"][50]["scores"] == [0.5]
+    assert summary.scores["rollout"][50]["scores"] == [0.25]
+    assert [row["after"] for row in summary.transitions[50].values()] == ["passed", "exhausted"]
+    assert summary.plans[50]["from_step"] == 58
+    assert summary.counterfactuals[50]["rules"] == ["uniform"]
+
+
+def test_what_was_decided_after_the_step_that_a_run_goes_on_from_is_undone():
+    summary = fold(
+        began(0),
+        *(scored(step) for step in (50, 100, 150)),
+        *(moved(step, "d/0", "passed") for step in (100, 150)),
+        PlanChosen(step=150, from_step=158, rule="learnability", weights=[1.0]),
+        began(100),
+        scored(150, score=0.125),
+    )
+
+    assert [row["scores"] for row in summary.scores["open_loop"].values()] == [
+        [0.5],
+        [0.5],
+        [0.125],
+    ]
+    assert list(summary.transitions) == [100]
+    assert summary.plans == {}
 
 
 def test_phases_are_summed_over_attempts_and_warnings_kept_in_order():

@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from etude.events.schema import AttemptStarted, HeldOutErrors, PhaseFinished, StepsFinished, Warned
+from etude.events.schema import (
+    AttemptStarted,
+    HeldOutErrors,
+    PhaseFinished,
+    PlanChosen,
+    StepsFinished,
+    TaskTransition,
+    Warned,
+)
 from etude.observe.report import write_report
 
 VOID = {"meta", "input", "br", "link", "img", "hr"}
@@ -69,6 +77,16 @@ def whole_run(run: Any) -> None:
         AttemptStarted(command="etude run 'my recipe.toml'", step=0),
         *losses,
         HeldOutErrors(step=3, errors=[0.5, 0.25], episodes=4),
+        PlanChosen(step=0, from_step=0, rule="learnability", weights=[0.5, 0.5]),
+        PlanChosen(step=3, from_step=4, rule="learnability", weights=[0.75, 0.25]),
+        TaskTransition(
+            step=3,
+            task="toy/0",
+            before="training",
+            after="passed",
+            proxy=True,
+            reason="26.8 of 26.9 windows passed: a rate of at least 0.85 has chance 0.987",
+        ),
         PhaseFinished(phase="train", seconds=423.9),
         Warned(message="look here"),
     )
@@ -84,6 +102,7 @@ def test_a_whole_run_is_told_in_both_languages(run: Any) -> None:
     english, chinese, plain = page.text("en"), page.text("zh-CN"), page.text("")
     assert "The policy solved 95.0" in english
     assert "Held-out open-loop error (proxy)" in english
+    assert "2 tasks: 1 passed, 0 in training, 0 exhausted, 1 untried." in english
     assert "From 1 at step 1 to 0.3333 at step 3; lowest 0.3333 at step 3." in english
     for said in ("策略在 2 个任务、40 个留出回合中的成功率为 95.0%", "难度分组", "代理指标"):
         assert said in chinese

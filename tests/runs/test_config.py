@@ -41,6 +41,9 @@ on_bad = "skp"
 [demos]
 tries = 10
 episodes = 1_000_000
+
+[score]
+kind = "none"
 """
 
 
@@ -132,7 +135,7 @@ def test_a_whole_number_is_a_number() -> None:
         (
             "eval.episodes = 3",
             "eval.episodes is 3, but there is no such setting",
-            "The nearest is eval.n_episodes or demos.episodes.",
+            "The nearest is eval.n_episodes or demos.episodes or score.episodes.",
         ),
         (
             "lr = 3",
@@ -183,11 +186,13 @@ def test_a_range_fault_that_may_come_from_another_fault_is_not_told() -> None:
 
 
 def test_held_out_episodes_that_nobody_uses_are_refused() -> None:
-    error = failure(None, "--dataset.hold_out_episodes", "2", "--train.held_out_every", "0")
+    flags = ("--dataset.hold_out_episodes", "2", "--train.held_out_every", "0")
+    error = failure(None, *flags, "--score.kind", "none")
 
     assert str(error) == (
-        "dataset.hold_out_episodes is 2, but nothing uses them: train.held_out_every is 0 "
-        "(--dataset.hold_out_episodes, --train.held_out_every)"
+        "dataset.hold_out_episodes is 2, but nothing uses them: train.held_out_every is 0 and "
+        'score.kind is "none" '
+        "(--dataset.hold_out_episodes, --train.held_out_every, --score.kind)"
     )
 
 

@@ -1,16 +1,14 @@
 """`etude scan samples` on circles that a small policy learns, one of them with a wrong label."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from commands import etude
 from etude.core.types import Task, TaskId
 from etude.datasets.writer import RecordedEpisode, write_dataset
 from etude.events.reader import read_events
@@ -265,15 +263,8 @@ def test_a_scan_whose_folder_cannot_be_written_is_told_without_a_record(folder: 
 
 def started(*words: str, ranks: int = 1) -> str:
     """Start `etude scan samples` of the last checkpoint and return what it prints."""
-    torchrun = ["torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks), "-m"]
-    launcher = torchrun if ranks > 1 else []
-    command = ["etude", "scan", "samples", "recipe.toml", "--policy.path", checkpoint(240)]
-    done = subprocess.run(
-        [sys.executable, "-m", *launcher, *command, *words],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-    )
+    command = ["scan", "samples", "recipe.toml", "--policy.path", checkpoint(240)]
+    done = etude(Path.cwd(), *command, *words, ranks=ranks)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

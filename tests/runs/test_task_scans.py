@@ -1,14 +1,12 @@
 """`etude scan tasks` on two tasks of Meta-World, as a user starts it."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from commands import Done, etude
 from etude.core.errors import EtudeError
 from etude.runs.config import load
 from etude.runs.task_scans import scan as scan_here
@@ -40,24 +38,9 @@ root = "kept"
 """
 
 
-def start(folder: Path, *words: str, **variables: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", *words],
-        cwd=folder,
-        env={**os.environ, "OMP_NUM_THREADS": "1", **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def started(
-    folder: Path, *flags: str, ranks: int = 1, **variables: str
-) -> "subprocess.CompletedProcess[str]":
-    torchrun = ["torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks), "-m"]
-    launcher = torchrun if ranks > 1 else []
-    words = ["etude", "scan", "tasks", "recipe.toml", "--json", *flags]
-    return start(folder, *launcher, *words, **variables)
+def started(folder: Path, *flags: str, ranks: int = 1, **variables: str) -> Done:
+    words = ["scan", "tasks", "recipe.toml", "--json", *flags]
+    return etude(folder, *words, ranks=ranks, variables=variables)
 
 
 def scan(folder: Path, *flags: str, ranks: int = 1) -> dict[str, Any]:
@@ -77,7 +60,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trained")
     (folder / "recipe.toml").write_text(SETTINGS)
     for command in ("demos", "train"):
-        done = start(folder, "etude", command, "recipe.toml")
+        done = etude(folder, command, "recipe.toml")
         assert done.returncode == 0, done.stderr
     return folder
 
@@ -137,7 +120,7 @@ def test_a_checkpoint_can_be_named_in_place_of_a_recipe(trained: Path, report: d
     words = ["--dataset.root", "data", "--policy.path", step, "--cache.root", "kept"]
     groups = ["--scan.groups", "arm=0-2", "gripper=3"]
 
-    done = start(trained, "etude", "scan", "tasks", *words, *groups, "--json")
+    done = etude(trained, "scan", "tasks", *words, *groups, "--json")
 
     found = json.loads(done.stdout)
     assert found["inferences"] == 0
@@ -154,10 +137,10 @@ def test_another_checkpoint_shares_no_result(trained: Path, report: dict[str, An
 
 def test_two_checkpoints_are_compared_window_by_window(trained: Path, report: dict[str, Any]):
     other = scan(trained, "--policy.path", "runs/recipe/checkpoints/step-00000030")
-    words = ["etude", "scan", "compare", other["record"], "runs/recipe"]
+    words = ["scan", "compare", other["record"], "runs/recipe"]
 
-    found = json.loads(start(trained, *words, "--json").stdout)
-    told = start(trained, *words, "--lang", "en").stdout.splitlines()
+    found = json.loads(etude(trained, *words, "--json").stdout)
+    told = etude(trained, *words, "--lang", "en").stdout.splitlines()
 
     assert (found["a"]["step"], found["a"]["policy"]) == (30, other["policy"])
     assert (found["b"]["step"], found["b"]["policy"]) == (60, report["policy"])
@@ -199,7 +182,7 @@ def test_after_a_rank_was_killed_only_what_was_not_kept_is_computed(
 
 
 def test_a_person_reads_a_table_and_that_it_is_a_proxy(trained: Path, report: dict[str, Any]):
-    done = start(trained, "etude", "scan", "tasks", "recipe.toml", "--lang", "en")
+    done = etude(trained, "scan", "tasks", "recipe.toml", "--lang", "en")
 
     lines = done.stdout.splitlines()
     assert lines[0].split()[:6] == ["task", "verdict", "n", "GMSE", "arm", "passed"]

@@ -1,12 +1,15 @@
 """One small training run over random walks, made anew or continued, and what it leaves."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
 from etude.checkpoints.commit import CheckpointStore
 from etude.checkpoints.save_config import SaveConfig
+from etude.compute.strategy_config import ParallelConfig
+from etude.core.protocols import Ranks
+from etude.core.ranks import Solo
 from etude.core.types import TaskId
 from etude.curriculum.plan import uniform_plan
 from etude.curriculum.sampler import CurriculumSampler
@@ -17,6 +20,8 @@ from etude.policies.chunk_module import build_chunk_module
 from etude.testing.fakes import MemoryDataset, toy_tasks, walk_dataset
 from etude.train.loader import Loader
 from etude.train.loop import TrainingLoop, TrainingParts
+from etude.train.restore import newest
+from etude.train.steering import Steering
 from etude.train.step import Optimisation
 from etude.train.train_config import TrainConfig
 
@@ -42,28 +47,36 @@ def make_loop(
     save_every: int = 20,
     config: TrainConfig = CONFIG,
     data: MemoryDataset | None = None,
+    ranks: Ranks | None = None,
+    parallel: ParallelConfig | None = None,
+    steering: Steering | None = None,
+    batch_size: int = 12,
+    blocks: int = 1,
+    precision: Literal["float32", "bfloat16"] = "float32",
+    **saving: Any,
 ) -> tuple[TrainingLoop, TrainingParts]:
     """A small training run with one held-out episode a task."""
-    data = data or dataset()
+    data, ranks, parallel = data or dataset(), ranks or Solo(), parallel or ParallelConfig()
     train, held_out = data.episodes[::2], data.episodes[1::2]
     torch.manual_seed(0)
     module, _ = build_chunk_module(
-        ChunkConfig(width=16, blocks=1, task_dim=4, horizon=4, execute=2),
+        ChunkConfig(width=16, blocks=blocks, task_dim=4, horizon=4, execute=2, precision=precision),
         dataset=data,
         episodes=train,
     )
     sampler = CurriculumSampler(
-        train, uniform_plan([task.id for task in TASKS]), batch_size=12, seed=0
+        train, uniform_plan([task.id for task in TASKS]), batch_size=batch_size, seed=0
     )
-    save = SaveConfig(every=save_every, keep_last=2)
+    save = SaveConfig(**{"every": save_every, "keep_last": 2, **saving})
     parts = TrainingParts(
         dataset=data,
         held_out=held_out,
-        loader=Loader(data, sampler, module.window),
-        optimisation=Optimisation(module, config, steps=steps),
+        loader=Loader(data, sampler, module.window, ranks=ranks, accumulate=parallel.accumulate),
+        optimisation=Optimisation(module, config, steps=steps, ranks=ranks, parallel=parallel),
         store=CheckpointStore(folder / "checkpoints", keep_last=save.keep_last),
-        recorder=Recorder(folder / "events"),
+        recorder=Recorder(folder / "events", rank=ranks.rank),
         progress=quiet,
+        steering=steering,
     )
     return TrainingLoop(parts, train=config, save=save, steps=steps), parts
 
@@ -71,8 +84,10 @@ def make_loop(
 def continue_run(folder: Path, **options: Any) -> tuple[TrainingLoop, TrainingParts]:
     """The same run in a new process: everything made anew, then the newest checkpoint put in."""
     loop, parts = make_loop(folder, **options)
-    parts.store.sweep()
-    ref = parts.store.latest()
+    ranks = parts.optimisation.ranks
+    if ranks.rank == 0:
+        parts.store.sweep()
+    ref = newest(parts.store, ranks)
     if ref is not None:
         loop.resume(ref)
     return loop, parts

@@ -9,7 +9,8 @@ as the first. `LATEST` is a hint for people and is never relied on.
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -34,8 +35,29 @@ _STAGING = ".staging-"
 _NAME = re.compile(r"step-(\d{8,})")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SealedFile:
+    """A file that will not change any more and survives a power cut."""
+
+    path: str
+    """Relative to the checkpoint."""
+    size: int
+    blake3: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A checkpoint that is being written; any number of processes may do so."""
+
+    step: int
+    folder: Path
+    """Where its files belong; nobody looks into it."""
+    target: Path
+    """Where it will lie."""
+
+
 class CheckpointStore:
-    """The checkpoints of one run; one process writes, any number read."""
+    """The checkpoints of one run; one process begins and commits them, any number read."""
 
     def __init__(self, folder: Path, *, keep_last: int = 0) -> None:
         self.folder = folder
@@ -55,7 +77,7 @@ class CheckpointStore:
         *,
         weights: ContentKey,
         needed_bytes: int = 0,
-        topology: dict[str, Any] | None = None,
+        topology: Mapping[str, Any] | None = None,
     ) -> CheckpointRef:
         """Commit what `write` puts into the folder it is given as the checkpoint of `step`.
 
@@ -70,6 +92,23 @@ class CheckpointStore:
             StateError: The step has been saved before.
             StorageError: There is no room; checkpoints already there are intact.
         """
+        draft = self.begin(step, needed_bytes=needed_bytes)
+        try:
+            with storage_errors(draft.target, needed_bytes=needed_bytes):
+                write(draft.folder)
+            ref = self.commit(draft, weights=weights, topology=topology)
+        finally:
+            self.abandon(draft)
+        self.retire()
+        return ref
+
+    def begin(self, step: int, *, needed_bytes: int = 0) -> Draft:
+        """Make room for the checkpoint of `step`.
+
+        Raises:
+            StateError: The step has been saved before.
+            StorageError: There is no room, or the place cannot be written.
+        """
         target = self.folder / f"step-{step:08d}"
         if target.exists():
             raise StateError(
@@ -79,23 +118,53 @@ class CheckpointStore:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._require_room(target, needed_bytes)
             staging = self.folder / f"{_STAGING}{target.name}-{secrets.token_hex(4)}"
-            try:
-                staging.mkdir()
-                kill_point("save.staging_made")
-                write(staging)
-                kill_point("save.files_written")
-                self._seal(staging, step=step, weights=weights, topology=topology or {})
-                kill_point("save.manifest_written")
-                staging.rename(target)
-                kill_point("save.renamed")
-                sync_folder(self.folder)
-            except BaseException:
-                shutil.rmtree(staging, ignore_errors=True)
-                raise
-        write_text(self.folder / LATEST, f"{target.name}\n")
+            staging.mkdir()
+        kill_point("save.staging_made")
+        return Draft(step=step, folder=staging, target=target)
+
+    def commit(
+        self,
+        draft: Draft,
+        *,
+        weights: ContentKey,
+        topology: Mapping[str, Any] | None = None,
+        extra: Mapping[str, Any] | None = None,
+        sealed: Iterable[SealedFile] = (),
+    ) -> CheckpointRef:
+        """Make a draft the checkpoint of its step, now that all its files are there.
+
+        Args:
+            draft: What `begin` returned.
+            weights: Identity of the inference tensors among the files.
+            topology: How the writing processes were arranged.
+            extra: What else the manifest shall say, by names that it does not have yet.
+            sealed: Files that `seal` has been called for; the others are sealed now.
+
+        Raises:
+            StorageError: There is no room; checkpoints already there are intact.
+        """
+        kill_point("save.files_written")
+        with storage_errors(draft.target):
+            manifest = {
+                "schema": SCHEMA,
+                "step": draft.step,
+                "weights": weights,
+                "topology": dict(topology or {}),
+                **(extra or {}),
+                "files": _complete(draft.folder, sealed),
+            }
+            write_json(draft.folder / MANIFEST, manifest)
+            kill_point("save.manifest_written")
+            draft.folder.rename(draft.target)
+            kill_point("save.renamed")
+            sync_folder(self.folder)
+        write_text(self.folder / LATEST, f"{draft.target.name}\n")
         kill_point("save.latest_written")
-        self._retire()
-        return self._ref(target)
+        return self._ref(draft.target)
+
+    def abandon(self, draft: Draft) -> None:
+        """Remove what is left of a draft; nothing if it was committed."""
+        shutil.rmtree(draft.folder, ignore_errors=True)
 
     def steps(self) -> list[int]:
         """Return the steps of all whole checkpoints, ascending."""
@@ -153,32 +222,7 @@ class CheckpointStore:
                 hint="Free some space, then run the same command with --resume.",
             )
 
-    @staticmethod
-    def _seal(staging: Path, *, step: int, weights: ContentKey, topology: dict[str, Any]) -> None:
-        files = sorted(path for path in staging.rglob("*") if path.is_file())
-        for path in files:
-            sync_file(path)
-        for folder in (path for path in staging.rglob("*") if path.is_dir()):
-            sync_folder(folder)
-        write_json(
-            staging / MANIFEST,
-            {
-                "schema": SCHEMA,
-                "step": step,
-                "weights": weights,
-                "topology": topology,
-                "files": [
-                    {
-                        "path": path.relative_to(staging).as_posix(),
-                        "bytes": path.stat().st_size,
-                        "blake3": file_digest(path),
-                    }
-                    for path in files
-                ],
-            },
-        )
-
-    def _retire(self) -> None:
+    def retire(self) -> None:
         """Delete whole checkpoints beyond the newest `keep_last`; leave everything else alone."""
         if self._keep_last == 0:
             return
@@ -190,6 +234,30 @@ class CheckpointStore:
                 folder.rename(doomed)
                 kill_point("save.retiring")
                 shutil.rmtree(doomed)
+
+
+def seal(folder: Path, paths: Iterable[Path]) -> list[SealedFile]:
+    """Make files below a draft's folder survive a power cut, and return what the manifest says."""
+    sealed: list[SealedFile] = []
+    for path in paths:
+        sync_file(path)
+        name = path.relative_to(folder).as_posix()
+        sealed.append(SealedFile(path=name, size=path.stat().st_size, blake3=file_digest(path)))
+    return sealed
+
+
+def _complete(folder: Path, sealed: Iterable[SealedFile]) -> list[dict[str, object]]:
+    """Return what the manifest says of every file; what is not sealed yet will be."""
+    known = {file.path: file for file in sealed}
+    found = [path for path in folder.rglob("*") if path.is_file()]
+    rest = [path for path in found if path.relative_to(folder).as_posix() not in known]
+    known |= {file.path: file for file in seal(folder, rest)}
+    for inner in (path for path in folder.rglob("*") if path.is_dir()):
+        sync_folder(inner)
+    return [
+        {"path": file.path, "bytes": file.size, "blake3": file.blake3}
+        for _, file in sorted(known.items(), key=lambda item: Path(item[0]))
+    ]
 
 
 def faults(folder: Path, *, full: bool = False) -> Sequence[str]:

@@ -20,4 +20,4 @@ def weights_id(tensors: Mapping[str, Tensor]) -> ContentKey:
 
 def _digest(tensor: Tensor) -> str:
     flat = tensor.detach().cpu().contiguous().reshape(-1)
-    return bytes_digest(flat.view(torch.uint8).numpy().tobytes())
+    return bytes_digest(flat.view(torch.uint8).numpy().data)

@@ -38,6 +38,9 @@ class TrainArguments(DemosArguments):
     """Options of `etude train`."""
 
     resume: bool = False
+    task_state: str = "auto"
+    accept_weights_mismatch: bool = False
+    accept_data_change: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,10 +51,10 @@ class EvalArguments(DemosArguments):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunArguments(EvalArguments):
+class RunArguments(TrainArguments):
     """Options of `etude run`."""
 
-    resume: bool = False
+    target: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

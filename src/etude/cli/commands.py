@@ -22,6 +22,7 @@ from etude.cli.scan_commands import SCAN_COMMANDS
 from etude.cli.tasks_commands import TASKS_COMMANDS
 from etude.cli.texts import CATALOGUES, command_help
 from etude.core.errors import ConfigError, ExitCode, StateError
+from etude.runs.adaptive_config import StartConfig
 from etude.runs.run_config import RunConfig
 
 T = TypeVar("T", bound=DemosArguments)
@@ -61,8 +62,14 @@ def train(call: Call) -> int:
 
     with call.working() as report:
         outcome = training.train(
-            config, command=call.argv, resume=arguments.resume, progress=report
+            config,
+            command=call.argv,
+            resume=arguments.resume,
+            progress=report,
+            start=_start(arguments),
         )
+    if outcome.rank:
+        return ExitCode.DONE
     return _show(outcome, as_json=arguments.json)
 
 
@@ -88,7 +95,15 @@ def run(call: Call) -> int:
     from etude.runs import life
 
     with call.working() as report:
-        outcome = life.run(config, command=call.argv, resume=arguments.resume, progress=report)
+        outcome = life.run(
+            config,
+            command=call.argv,
+            resume=arguments.resume,
+            progress=report,
+            start=_start(arguments),
+        )
+    if outcome.rank:
+        return ExitCode.DONE
     return _show_success(outcome, call.language, arguments)
 
 
@@ -129,6 +144,7 @@ COMMANDS: Mapping[str, tuple[Callable[[Call], int], type[Any]]] = {
     "report": (report, ReportArguments),
     "config show": (show, ShowArguments),
     **SCAN_COMMANDS,
+    **TASKS_COMMANDS,
     **CACHE_COMMANDS,
     **TASKS_COMMANDS,
 }
@@ -142,6 +158,14 @@ def _load(kind: type[T], call: Call) -> tuple[T, RunConfig]:
     return arguments, load(arguments.recipe, settings)
 
 
+def _start(arguments: TrainArguments) -> StartConfig:
+    return StartConfig(
+        task_state=arguments.task_state,
+        accept_weights_mismatch=arguments.accept_weights_mismatch,
+        accept_data_change=arguments.accept_data_change,
+    )
+
+
 def _show_plan(config: RunConfig, arguments: DemosArguments) -> int:
     from etude.runs.preview import preview
 
@@ -153,7 +177,7 @@ def _show(result: object, *, as_json: bool) -> int:
     return ExitCode.DONE
 
 
-def _show_success(outcome: object, language: str, arguments: EvalArguments) -> int:
+def _show_success(outcome: object, language: str, arguments: EvalArguments | RunArguments) -> int:
     result = plain(outcome)
     print(json_text(result) if arguments.json else success_text(result, language))
     mean = result["success"]["mean"]

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from etude import __version__
 from etude.cli.texts import CATALOGUES, COMMANDS, LANGUAGES, overview, preferred_language
+from etude.compute.ending import end_after
 from etude.core.errors import ConfigError, EtudeError
 
 INTERRUPTED = 130
@@ -21,9 +22,17 @@ INTERRUPTED = 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code.
 
-    Expected failures print two lines on stderr and no traceback; bugs keep theirs.
+    Expected failures print two lines on stderr and no traceback; bugs keep theirs. Without `argv`
+    this process is the program itself, and one of several ranks also ends as a rank must.
     """
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    if argv is not None:
+        return _answer(list(argv))
+    alone = os.environ.get("WORLD_SIZE", "1") == "1"
+    return _answer(sys.argv[1:]) if alone else end_after(lambda: _answer(sys.argv[1:]))
+
+
+def _answer(arguments: Sequence[str]) -> int:
+    """Do what one command asks for, and say on stderr what prevents it."""
     language = preferred_language(os.environ)
     try:
         language, words = _take_language(arguments, language)

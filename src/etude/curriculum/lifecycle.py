@@ -131,7 +131,8 @@ def _looked_at(
         state = replace(state, streak=0, doubts=0)
     state = replace(state, history=history, failures=0)
     new = any(look.kind == kind for look in looks)
-    verdict = judge(state, step=step, kind=kind, config=config) if new else None
+    known = judge(state, step=step, kind=kind, config=config)
+    verdict = known if new else None
     if verdict is not None:
         state = _counted(state, verdict, step, config)
         unproven = state.status != "passed" or (state.proxy and kind == "rollout")
@@ -141,7 +142,7 @@ def _looked_at(
         case "untried":
             return replace(state, status="training", since_step=step, reason=_first_look(looks[-1]))
         case "training":
-            return _exhausted_or_training(state, step, config)
+            return _exhausted_or_training(state, known, step, config)
         case "exhausted":
             return _revived_or_exhausted(state, step, config)
         case "passed":
@@ -206,8 +207,13 @@ def _passed_or_forgotten(
     )
 
 
-def _exhausted_or_training(state: TaskState, step: int, config: LifecycleConfig) -> TaskState:
+def _exhausted_or_training(
+    state: TaskState, known: Judgement | None, step: int, config: LifecycleConfig
+) -> TaskState:
     if state.budget <= 0.0 or state.spent < state.budget or state.streak:
+        return state
+    # What succeeds so often has no room to improve: it is not given up, only not proven yet.
+    if known is not None and known.counts.rate >= config.passing:
         return state
     gain = most_gain(state, step=step, config=config)
     if gain >= config.gain:

@@ -75,10 +75,10 @@ class ProgressConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnabilityConfig(ProgressConfig):
-    """Settings of `learnability`: practise what sometimes works, more so while it gets better."""
+    """Settings of `learnability`: practise what fails, more so while it gets better or is new."""
 
     least: float = 0.02
-    """Added to p (1 - p), so that a task that always fails is still tried."""
+    """Added to the share that fails, so that a task that always works is still looked after."""
     discount: float = 0.6
     """How much a look counts after `look_steps` more steps."""
     look_steps: int = 50
@@ -87,6 +87,8 @@ class LearnabilityConfig(ProgressConfig):
     """Factor of a task that makes no progress."""
     per_error: float = 0.5
     """What each standard error of progress adds to that factor."""
+    catch_up: float = 1.0
+    """By how much a task weighs more that was never practised; less so the more it was."""
 
     def __post_init__(self) -> None:
         ProgressConfig.__post_init__(self)
@@ -94,6 +96,7 @@ class LearnabilityConfig(ProgressConfig):
         require_at_least("look_steps", self.look_steps, 1)
         require_at_least("standstill", self.standstill, 0)
         require_at_least("per_error", self.per_error, 0)
+        require_at_least("catch_up", self.catch_up, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

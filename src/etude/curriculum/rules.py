@@ -1,6 +1,7 @@
 """Rules that say how much each task wants practice. Pure: no files, no clock, no torch."""
 
 import math
+from statistics import median
 
 from etude.core.types import TaskId
 from etude.curriculum.rule_config import (
@@ -26,11 +27,14 @@ _LARGEST = 500.0
 
 
 class LearnabilityRule:
-    """Practises what sometimes works, and more so while it changes.
+    """Practises what fails and can be learned: more so while it changes, or is new.
 
-        s = (p (1 - p) + least) (standstill + per_error * progress) * boost
+        s = (1 - p + least) (standstill + per_error * progress) (1 + catch_up * lag) * boost
 
-    p is the expected pass rate. A task that nothing is known about gets the largest s of the
+    p is the expected pass rate: what practice gains grows with what fails (decision 0010), and what
+    cannot be learned is told by its progress and, once its budget is spent, by its status. `lag`
+    says by how much less than the median task it was practised: 1 of one that is new, 0 of all in a
+    run that begins with nothing. A task that nothing is known about gets the largest s of the
     others in work. Passed and exhausted tasks live on their floors.
     """
 
@@ -43,7 +47,11 @@ class LearnabilityRule:
         """Return s of every task."""
         known = {task: self._wish(state) for task, state in view.states.items()}
         largest = max((wish for wish in known.values() if wish is not None), default=0.0) or 1.0
-        return {task: largest if wish is None else wish for task, wish in known.items()}
+        usual = median(state.spent for state in view.states.values())
+        return {
+            task: (largest if wish is None else wish) * self._newness(view.states[task], usual)
+            for task, wish in known.items()
+        }
 
     def _wish(self, state: TaskState) -> float | None:
         if state.status in ("passed", "exhausted"):
@@ -53,7 +61,11 @@ class LearnabilityRule:
         if p is None:
             return None
         pace = config.standstill + config.per_error * progress_of(state, config)
-        return (p * (1.0 - p) + config.least) * pace * state.boost
+        return (1.0 - p + config.least) * pace * state.boost
+
+    def _newness(self, state: TaskState, usual: float) -> float:
+        lag = max(0.0, 1.0 - state.spent / usual) if usual > 0.0 else 0.0
+        return 1.0 + self._config.catch_up * lag
 
 
 class ProgressRule:

@@ -151,11 +151,12 @@ class CurriculumSampler:
         self._forget_ahead()
 
     def set_window_weights(
-        self, weights: Multipliers, *, from_step: int, trained: int | None = None
-    ) -> None:
+        self, weights: Multipliers, *, from_step: int | None = None, trained: int | None = None
+    ) -> bool:
         """Draw frames inside tasks by other multipliers of their strata from a step on.
 
-        A task that is not named draws all its frames alike. How often tasks are drawn stays.
+        A task that is not named draws all its frames alike. How often tasks are drawn stays. With
+        `from_step` None that is as soon as it can be, and False is returned if nothing changes.
 
         Raises:
             ConfigError: A task or stratum is unknown, or nothing is left of a task.
@@ -167,15 +168,16 @@ class CurriculumSampler:
                 "window weights need to know the strata of frames",
                 hint="Give the sampler `strata`.",
             )
-        hundredths = to_hundredths(weights, self.tasks, index.names)
+        hundredths = to_hundredths(weights, self.tasks, index.names) if weights else []
         stratum_edges(hundredths, index.sizes, self.tasks)
-        self._windows.put(
-            hundredths if weights else [],
-            from_step=from_step,
-            earliest=self._earliest(trained),
-            what="window weights",
-        )
+        earliest = self._earliest(trained)
+        if from_step is None:
+            if hundredths == self._windows.live(self.step)[-1][1]:
+                return False
+            from_step = earliest
+        self._windows.put(hundredths, from_step=from_step, earliest=earliest, what="window weights")
         self._forget_ahead()
+        return True
 
     def rewind(self, step: int) -> None:
         """Go back to where `step` batches were drawn, at most `lag` steps ago.
@@ -228,7 +230,7 @@ class CurriculumSampler:
             if saved.plans_fit(self._material):
                 self._plans.restore(saved.plans())
         else:
-            position = saved.position()
+            position = saved.position(self._material)
             self._plans.restore(saved.plans())
             self._windows.restore(list(saved.windows))
         self._begin(position)

@@ -100,12 +100,14 @@ class SavedSampler:
             "windows": [[step, [list(row) for row in rows]] for step, rows in self.windows],
         }
 
-    def position(self) -> Position:
-        """Return where the stream stands."""
+    def position(self, material: Material) -> Position:
+        """Return where the stream stands; strata that are new begin with their first pass."""
+        cursors = np.array(self.cursors, dtype=np.int64)
+        new = material.cells - cursors.shape[1]
         return Position(
             step=self.step,
             residuals=np.array(self.residuals, dtype=np.float64),
-            cursors=np.array(self.cursors, dtype=np.int64),
+            cursors=np.pad(cursors, ((0, 0), (0, new))) if new else cursors,
         )
 
     def plans(self) -> list[tuple[int, Float64[np.ndarray, " tasks"]]]:
@@ -155,7 +157,8 @@ class Differences:
     def between(cls, saved: SavedSampler, mine: SavedSampler) -> "Differences":
         """Compare what does not change while a run lasts."""
         settings = ("seed", "batch_size")
-        data = ("tasks", "frames", "strata")
+        # A sampler may learn of strata, but not forget what it has drawn by them.
+        data = ("tasks", "frames", *(("strata",) if saved.strata else ()))
         return cls(
             settings=tuple(n for n in settings if getattr(saved, n) != getattr(mine, n)),
             data=tuple(n for n in data if getattr(saved, n) != getattr(mine, n)),

@@ -149,6 +149,81 @@ class ScanFinished(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TaskScores(Event):
+    """The weights in training were tried on tasks; null where a task was not looked at."""
+
+    kind: ClassVar[str] = "task_scores"
+    step: int
+    by: str
+    """"open_loop": windows of recorded episodes; "rollout": episodes that were played."""
+    weights: str
+    """Which weights: "run_id@step" while they are in training."""
+    due: int
+    """Tasks that were to be looked at; fewer are where the time for it is up."""
+    each: int
+    """Windows or episodes of each task that was looked at."""
+    scores: list[float | None]
+    """Error, lower is better; also null where a look gave no score."""
+    passed: list[float | None]
+    trials: list[float | None]
+    """Effective counts; 0 where a look gave no score."""
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskTransition(Event):
+    """A task has changed its status."""
+
+    kind: ClassVar[str] = "task_transition"
+    step: int
+    task: str
+    before: str
+    after: str
+    proxy: bool
+    """It has passed on windows only."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanChosen(Event):
+    """How often each task is drawn from a step on."""
+
+    kind: ClassVar[str] = "plan_chosen"
+    step: int
+    from_step: int
+    rule: str
+    weights: list[float]
+    """Shares; they sum to 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowsWeighed(Event):
+    """Frames inside tasks are drawn by what a sample scan has found, as soon as that can be."""
+
+    kind: ClassVar[str] = "windows_weighed"
+    step: int
+    record: str
+    """Of the scan."""
+    policy: str
+    """Identity of the weights that were scanned."""
+    strata: list[str]
+    weights: list[list[float | None] | None]
+    """By task, then by stratum: draws of a frame, relative to drawing all frames of the task
+    alike. Null for a stratum that a task does not have, and for a task that was not scanned."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CounterfactualPlans(Event):
+    """What every rule would aim at, for what is known at this step."""
+
+    kind: ClassVar[str] = "counterfactual_plans"
+    step: int
+    rules: list[str]
+    weights: list[list[float]]
+    """One row of shares for each rule."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SinkFailed(Event):
     """A view of the events has failed and gets no more of them."""
 
@@ -177,6 +252,11 @@ EVENTS: tuple[type[Event], ...] = (
     EvaluationFinished,
     WindowsAsked,
     ScanFinished,
+    TaskScores,
+    TaskTransition,
+    PlanChosen,
+    WindowsWeighed,
+    CounterfactualPlans,
     SinkFailed,
     Warned,
 )

@@ -21,6 +21,20 @@ class RunSummary:
     """Seconds by phase, summed over attempts."""
     warnings: list[str] = field(default_factory=list[str])
     skipped: dict[int, Mapping[str, Any]] = field(default_factory=dict[int, Mapping[str, Any]])
+    scores: dict[str, dict[int, Mapping[str, Any]]] = field(
+        default_factory=dict[str, dict[int, Mapping[str, Any]]]
+    )
+    """`task_scores` records by what scored them, then by step."""
+    plans: dict[int, Mapping[str, Any]] = field(default_factory=dict[int, Mapping[str, Any]])
+    counterfactuals: dict[int, Mapping[str, Any]] = field(
+        default_factory=dict[int, Mapping[str, Any]]
+    )
+    transitions: dict[int, dict[str, Mapping[str, Any]]] = field(
+        default_factory=dict[int, dict[str, Mapping[str, Any]]]
+    )
+    """`task_transition` records by step, then by task."""
+    weighed: dict[int, Mapping[str, Any]] = field(default_factory=dict[int, Mapping[str, Any]])
+    """`windows_weighed` records by step."""
 
     @property
     def skipped_steps(self) -> int:
@@ -53,6 +67,17 @@ def _fold(summary: RunSummary, record: Mapping[str, Any]) -> None:
             summary.held_out[int(record["step"])] = record
         case "step_skipped":
             summary.skipped[int(record["step"])] = record
+        case "task_scores":
+            summary.scores.setdefault(str(record["by"]), {})[int(record["step"])] = record
+        case "plan_chosen":
+            summary.plans[int(record["step"])] = record
+        case "counterfactual_plans":
+            summary.counterfactuals[int(record["step"])] = record
+        case "task_transition":
+            of_step = summary.transitions.setdefault(int(record["step"]), {})
+            of_step[str(record["task"])] = record
+        case "windows_weighed":
+            summary.weighed[int(record["step"])] = record
         case "checkpoint_committed":
             summary.checkpoints.append(record)
         case "phase_finished":
@@ -67,6 +92,16 @@ def _fold(summary: RunSummary, record: Mapping[str, Any]) -> None:
 def _rewind(summary: RunSummary, step: int) -> None:
     summary.step = step
     summary.checkpoints = [kept for kept in summary.checkpoints if int(kept["step"]) <= step]
-    for series in (summary.losses, summary.task_losses, summary.held_out, summary.skipped):
+    for series in (
+        summary.losses,
+        summary.task_losses,
+        summary.held_out,
+        summary.skipped,
+        summary.plans,
+        summary.counterfactuals,
+        summary.transitions,
+        summary.weighed,
+        *summary.scores.values(),
+    ):
         for undone in [logged for logged in series if logged > step]:
             del series[undone]

@@ -12,6 +12,7 @@ from etude.observe.charts import curve
 from etude.observe.evaluations import mean_over
 from etude.observe.figures import LOWEST, key_figures, verdict
 from etude.observe.run_files import RunFiles, read_run
+from etude.observe.steering import steering
 from etude.observe.texts import counts, interval, moment, percent, text
 from etude.store.atomic import write_text
 from etude.store.layout import RunFolder
@@ -65,6 +66,7 @@ def _results(files: RunFiles) -> dict[str, Any]:
         "loss": curve(tables.loss_points(files)),
         "held_out": curve(tables.held_out_points(files)),
         "evaluations": tables.evaluation_rows(files),
+        "steering": steering(files),
         "protocol": facts.protocol(shown) if shown else [],
     }
 

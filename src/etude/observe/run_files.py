@@ -12,6 +12,8 @@ from etude.observe.evaluations import Evaluation, read_evaluation
 from etude.store.atomic import read_json
 from etude.store.layout import RunFolder
 
+TASK_STATES = "task_state.json"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFiles:
@@ -32,6 +34,8 @@ class RunFiles:
     last_event: float | None
     evaluations: tuple[Evaluation, ...]
     """Oldest first, by what their manifests say."""
+    task_states: Mapping[str, Any]
+    """What the newest checkpoint says of every task; empty where it has no such document."""
     damages: tuple[str, ...]
     """What could not be read, and where it is."""
 
@@ -45,19 +49,28 @@ def read_run(folder: RunFolder) -> RunFiles:
     failures = [
         f"{r.get('sink')}: {r.get('reason')}" for r in records if r["kind"] == "sink_failed"
     ]
+    summary = summarise(records)
     return RunFiles(
         run=_json(folder.manifest, damages),
         environment=_json(folder.environment, damages),
         data=_json(folder.data, damages),
         config=_text(folder.config, damages),
-        summary=summarise(records),
+        summary=summary,
         commands=tuple(dict.fromkeys(command for command in commands if command)),
         sink_failures=tuple(failures),
         first_event=min(times, default=None),
         last_event=max(times, default=None),
         evaluations=_evaluations(folder, damages),
+        task_states=_task_states(folder, summary, damages),
         damages=tuple(damages),
     )
+
+
+def _task_states(folder: RunFolder, summary: RunSummary, damages: list[str]) -> Mapping[str, Any]:
+    if not summary.checkpoints:
+        return {}
+    newest = folder.root / str(summary.checkpoints[-1].get("folder", ""))
+    return _json(newest / TASK_STATES, damages)
 
 
 def _events(folder: RunFolder, damages: list[str]) -> Iterator[dict[str, Any]]:

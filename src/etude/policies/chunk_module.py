@@ -1,6 +1,7 @@
 """The `chunk` policy as a module that can be trained: windows in, one loss per sample out."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -46,8 +47,7 @@ class ChunkModule(nn.Module):
     def forward(self, batch: TensorBatch) -> Float32[Tensor, " batch"]:
         """Return each window's mean squared error of normalised actions over valid entries."""
         inputs = self.normaliser.inputs(self.features(batch.states[:, -1]))
-        bfloat16 = self.config.precision == "bfloat16"
-        with torch.autocast(inputs.device.type, dtype=torch.bfloat16, enabled=bfloat16):
+        with _products(self.config.precision, inputs.device.type):
             predicted = self.network(inputs, batch.tasks)
         wanted = self.normaliser.actions(batch.actions)
         return chunk_losses(predicted.float(), wanted, batch.actions_valid)
@@ -85,6 +85,13 @@ class ChunkModule(nn.Module):
             "action_dim": self.spec.action_dim,
             "tasks": tasks_to_json(self.spec.tasks),
         }
+
+
+def _products(precision: str, device: str) -> AbstractContextManager[object]:
+    """Return where products are made; who trains the module may have asked for bfloat16, too."""
+    if precision == "float32":
+        return nullcontext()
+    return torch.autocast(device, dtype=torch.bfloat16)
 
 
 def chunk_losses(

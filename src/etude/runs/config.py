@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from etude.runs.contradictions import contradictions
 from etude.runs.faults import Fault, config_error
 from etude.runs.overrides import Flag, apply_flags, parse_flags
 from etude.runs.recipe import Setting, read_recipe
-from etude.runs.run_config import Component, RunConfig, contradictions
+from etude.runs.run_config import Component, RuleComponent, RunConfig
 from etude.runs.sections import FIXED, NAMES, PLUGINS, choose, unknown_settings
 from etude.runs.validation import check
 
@@ -63,14 +64,19 @@ def load_with_sources(recipe: Path | None, overrides: Sequence[str] = ()) -> Loa
 
 def _still_meant(given: Mapping[str, Setting], flags: Sequence[Flag]) -> dict[str, Setting]:
     """Leave out what a recipe says to a plug-in that a flag replaces by another."""
-    replaced: set[str] = set()
+    meant = dict(given)
     for name, (_, use) in PLUGINS.items():
         path = f"{name}.use"
         before = given[path].value if path in given else use().use
         after = [flag.words for flag in flags if flag.path == path]
         if after and after[-1] != (before,):
-            replaced.add(name)
-    return {path: given[path] for path in given if path.partition(".")[0] not in replaced}
+            own = {f"{name}.{each.name}" for each in fields(use)} - {path, f"{name}.path"}
+            meant = {
+                each: setting
+                for each, setting in meant.items()
+                if each in own or each.partition(".")[0] != name
+            }
+    return meant
 
 
 def _contradictions(
@@ -80,11 +86,13 @@ def _contradictions(
     if not {*FIXED, "dataset"} <= set(made):
         return []
     found = contradictions(
-        top=made[""],
+        steps=made[""].steps,
         dataset=made["dataset"],
         demos=made["demos"],
         train=made["train"],
         evaluation=made["eval"],
+        score=made["score"],
+        lifecycle=made["lifecycle"],
     )
     wrong = {fault.path for fault in faults}
     told: list[Fault] = []
@@ -100,12 +108,15 @@ def _join(made: Mapping[str, Any], uses: Mapping[str, Any], recipe: Path | None)
     top = made[""]
     parts = {name: made[name] for name in FIXED if name}
     for name in PLUGINS:
-        path = getattr(uses[name], "path", "")
-        parts[name] = Component(use=uses[name].use, config=made[name], path=path)
+        header = uses[name]
+        kind = RuleComponent if name == "curriculum" else Component
+        told = {each.name: getattr(header, each.name) for each in fields(header)}
+        parts[name] = kind(config=made[name], **told)
     return RunConfig(
         output_dir=top.output_dir or f"runs/{recipe.stem if recipe else 'unnamed'}",
         seed=top.seed,
         steps=top.steps,
         batch_size=top.batch_size,
+        init=top.init,
         **parts,
     )

@@ -36,13 +36,19 @@ def to_toml(config: RunConfig, sources: Mapping[str, str] | None = None) -> str:
             continue
         table = tomlkit.table()
         if isinstance(value, Component):
-            names = ["use", "path"] if value.path or field.name == "policy" else ["use"]
-            _add(table, Component, value, section=field.name, sources=sources, names=names)
+            names = _header(field.name, value)
+            _add(table, type(value), value, section=field.name, sources=sources, names=names)
             value = value.config
         kind = cast("type[Any]", type(value))
         _add(table, kind, value, section=field.name, sources=sources)
         document.add(field.name, table)
     return tomlkit.dumps(document)
+
+
+def _header(section: str, component: Component) -> list[str]:
+    """Return the settings of a component that are none of its plug-in's."""
+    names = [each.name for each in dataclasses.fields(component) if each.name != "config"]
+    return [name for name in names if name != "path" or component.path or section == "policy"]
 
 
 @functools.cache

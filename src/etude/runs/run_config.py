@@ -1,17 +1,21 @@
 """The configuration of a run as one value."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from etude.checkpoints.save_config import SaveConfig
+from etude.compute.strategy_config import ParallelConfig
 from etude.compute.world_config import WorldConfig
 from etude.core.limits import require_at_least
+from etude.curriculum.lifecycle_config import DriftConfig, LifecycleConfig
+from etude.curriculum.rule_config import LearnabilityConfig, PlanConfig
 from etude.datasets.lerobot_config import LeRobotConfig
 from etude.evaluate.eval_config import EvalConfig
 from etude.policies.chunk_config import ChunkConfig
+from etude.runs.adaptive_config import ScoreConfig
+from etude.runs.contradictions import contradictions
 from etude.runs.demos_config import DemosConfig
-from etude.runs.faults import Fault, config_error
+from etude.runs.faults import config_error
 from etude.scan.scan_config import ScanConfig
 from etude.simulators.metaworld_config import MetaworldConfig
 from etude.store.cache_config import CacheConfig
@@ -31,6 +35,26 @@ class Component:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RuleComponent(Component):
+    """The rule that weighs tasks, and when it does."""
+
+    every: int = 100
+    """Steps between two plans of what is practised."""
+    lag: int = 8
+    """Steps after which a plan takes effect; at least as many as are drawn ahead."""
+    windows: str = ""
+    """Sample scan by which frames inside tasks are drawn, hard ones more often: a record of `etude
+    scan samples`, or a run that has one; empty draws all frames of a task alike."""
+    reference: str = ""
+    """Losses that the rule `excess_loss` compares with: a run that drew all tasks alike, or a JSON
+    file of losses by task; empty takes the best score that each task has had."""
+
+    def __post_init__(self) -> None:
+        require_at_least("every", self.every, 1)
+        require_at_least("lag", self.lag, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TopConfig:
     """The settings that stand outside of every section."""
 
@@ -42,6 +66,8 @@ class TopConfig:
     """Optimiser steps of the whole run."""
     batch_size: int = 512
     """Windows in one optimiser step."""
+    init: str = ""
+    """Checkpoint, or its hf folder, with whose weights training begins; empty means new ones."""
 
     def __post_init__(self) -> None:
         require_at_least("seed", self.seed, 0)
@@ -61,7 +87,15 @@ class RunConfig(TopConfig):
     )
     demos: DemosConfig = field(default_factory=DemosConfig)
     policy: Component = field(default_factory=lambda: Component(use="chunk", config=ChunkConfig()))
+    curriculum: RuleComponent = field(
+        default_factory=lambda: RuleComponent(use="learnability", config=LearnabilityConfig())
+    )
+    score: ScoreConfig = field(default_factory=ScoreConfig)
+    lifecycle: LifecycleConfig = field(default_factory=LifecycleConfig)
+    plan: PlanConfig = field(default_factory=PlanConfig)
+    drift: DriftConfig = field(default_factory=DriftConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
+    parallel: ParallelConfig = field(default_factory=ParallelConfig)
     save: SaveConfig = field(default_factory=SaveConfig)
     eval: EvalConfig = field(default_factory=EvalConfig)
     scan: ScanConfig = field(default_factory=ScanConfig)
@@ -71,52 +105,13 @@ class RunConfig(TopConfig):
     def __post_init__(self) -> None:
         TopConfig.__post_init__(self)
         found = contradictions(
-            top=self,
+            steps=self.steps,
             dataset=self.dataset.config,
             demos=self.demos,
             train=self.train,
             evaluation=self.eval,
+            score=self.score,
+            lifecycle=self.lifecycle,
         )
         if found:
             raise config_error(found)
-
-
-def contradictions(
-    *,
-    top: TopConfig,
-    dataset: object,
-    demos: DemosConfig,
-    train: TrainConfig,
-    evaluation: EvalConfig,
-) -> Sequence[Fault]:
-    """Return what settings of different sections say against each other."""
-    faults: list[Fault] = []
-    if train.warmup_steps > top.steps:
-        faults.append(
-            Fault(
-                path="train.warmup_steps",
-                text=f"train.warmup_steps is {train.warmup_steps}, over steps ({top.steps})",
-                hint="Lower train.warmup_steps or raise steps.",
-            )
-        )
-    beyond = demos.seed + demos.tries * demos.episodes
-    if beyond > evaluation.first_seed:
-        faults.append(
-            Fault(
-                path="eval.first_seed",
-                text=f"eval.first_seed is {evaluation.first_seed}, inside the seeds of "
-                f"demonstrations (demos.seed + demos.tries x demos.episodes = {beyond})",
-                hint=f"Set eval.first_seed to {beyond} or more.",
-            )
-        )
-    held_out = getattr(dataset, "hold_out_episodes", 0)
-    if held_out > 0 and train.held_out_every == 0:
-        faults.append(
-            Fault(
-                path="dataset.hold_out_episodes",
-                text=f"dataset.hold_out_episodes is {held_out}, but nothing uses them: "
-                "train.held_out_every is 0",
-                hint="Set dataset.hold_out_episodes to 0, or train.held_out_every over 0.",
-            )
-        )
-    return faults

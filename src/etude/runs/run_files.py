@@ -2,13 +2,15 @@
 
 import secrets
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from typing import Any, cast
 
 from etude import __version__
 from etude.core.errors import StateError
-from etude.core.protocols import Dataset
+from etude.core.protocols import Dataset, Ranks
+from etude.core.ranks import together
 from etude.core.task_table import tasks_to_json
 from etude.datasets.split import Split
 from etude.runs.environment import describe_environment
@@ -24,7 +26,11 @@ CHANGEABLE = (
     "dataset.on_bad",
     "demos.processes",
     "demos.tries",
+    "curriculum.windows",
+    "init",
     "policy.path",
+    "score",
+    "parallel",
     "save.every",
     "save.keep_last",
     "eval.",
@@ -35,6 +41,8 @@ CHANGEABLE = (
 )
 """Settings that a resumed run may change, by the beginning of their names. A section without a dot
 may be new, too: runs of an earlier version do not have it."""
+ADDED = ("curriculum", "lifecycle", "plan", "drift")
+"""Sections that runs of an earlier version do not have, and that may not change later."""
 
 
 def require_usable(folder: RunFolder, config: RunConfig, *, resume: bool) -> None:
@@ -50,7 +58,7 @@ def require_usable(folder: RunFolder, config: RunConfig, *, resume: bool) -> Non
     differences = [
         f"{name} was {_shown(old)}, is {_shown(new)}"
         for name, old, new in _changes(saved["config"], _plain(config))
-        if not name.startswith(CHANGEABLE)
+        if not name.startswith(CHANGEABLE) and not (old is None and name in ADDED)
     ]
     if differences:
         raise StateError(
@@ -58,6 +66,26 @@ def require_usable(folder: RunFolder, config: RunConfig, *, resume: bool) -> Non
             hint="Resume with the settings of its config.resolved.toml, or choose another "
             "--output_dir.",
         )
+
+
+@contextmanager
+def claimed(
+    folder: RunFolder, config: RunConfig, ranks: Ranks, *, resume: bool
+) -> Generator[None, None, None]:
+    """Hold a folder for all ranks, once it is known that it can be used as asked.
+
+    Raises:
+        StateError: It cannot, or another process is using it; nothing has been touched.
+    """
+    with ExitStack() as held:
+
+        def claim() -> None:
+            if ranks.rank == 0:
+                held.enter_context(folder.claim())
+                require_usable(folder, config, resume=resume)
+
+        together(ranks, claim)
+        yield
 
 
 def begin(folder: RunFolder, config: RunConfig, dataset: Dataset, *, command: list[str]) -> None:
@@ -81,9 +109,21 @@ def begin(folder: RunFolder, config: RunConfig, dataset: Dataset, *, command: li
 
 
 def describe_data(
-    folder: RunFolder, dataset: Dataset, split: Split, *, recorded: Mapping[str, Any] | None
+    folder: RunFolder,
+    dataset: Dataset,
+    split: Split,
+    *,
+    recorded: Mapping[str, Any] | None,
+    accept_change: bool = False,
 ) -> None:
     """Write what the run learns from.
+
+    Args:
+        folder: Of the run.
+        dataset: What it learns from.
+        split: Which episodes are held out.
+        recorded: How the demonstrations were made, where that is known.
+        accept_change: Go on although the run was begun with other data.
 
     Raises:
         StateError: The run was begun with other data; nothing is changed.
@@ -107,7 +147,7 @@ def describe_data(
         ],
         "recorded": None if recorded is None else dict(recorded),
     }
-    if not folder.data.exists():
+    if accept_change or not folder.data.exists():
         write_json(folder.data, document)
         return
     before = read_json(folder.data)
@@ -120,7 +160,7 @@ def describe_data(
     if changed:
         raise StateError(
             f"the data of {folder.root} have changed: {'; '.join(changed)}",
-            hint="Resume with the data that the run began with, or begin a new run.",
+            hint="Resume with the data that the run began with, or add --accept-data-change.",
         )
 
 

@@ -117,11 +117,12 @@ def earlier_scans(
             warn(f"{error}; suspects are looked for without it")
             continue
         if record.head.kind == KIND and record.head.measure == measure:
-            found.append(_past(record, dataset))
+            found.append(past_scan(record, dataset))
     return tuple(found)
 
 
-def _past(record: ScanRecord, dataset: Dataset) -> PastScan:
+def past_scan(record: ScanRecord, dataset: Dataset) -> PastScan:
+    """Return what a record says of episodes whose content is still the same."""
     spans = {span.index: span for span in dataset.episodes}
     return PastScan(
         step=record.head.step,

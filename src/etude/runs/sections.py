@@ -6,10 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from etude.checkpoints.save_config import SaveConfig
+from etude.compute.strategy_config import ParallelConfig
 from etude.compute.world_config import WorldConfig
 from etude.core.errors import ConfigError
+from etude.core.limits import require_at_least
 from etude.core.plugins import find
+from etude.curriculum.lifecycle_config import DriftConfig, LifecycleConfig
+from etude.curriculum.rule_config import PlanConfig
 from etude.evaluate.eval_config import EvalConfig
+from etude.runs.adaptive_config import ScoreConfig
 from etude.runs.demos_config import DemosConfig
 from etude.runs.faults import Fault, shown
 from etude.runs.recipe import Setting
@@ -51,10 +56,36 @@ class UsePolicy(Use):
     """The checkpoint to evaluate or scan; empty means the run's own newest."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UseRule(Use):
+    """What the section `curriculum` has, whatever it uses."""
+
+    use: str = "learnability"
+    every: int = 100
+    """Steps between two plans of what is practised."""
+    lag: int = 8
+    """Steps after which a plan takes effect; at least as many as are drawn ahead."""
+    windows: str = ""
+    """Sample scan by which frames inside tasks are drawn, hard ones more often: a record of `etude
+    scan samples`, or a run that has one; empty draws all frames of a task alike."""
+    reference: str = ""
+    """Losses that the rule `excess_loss` compares with: a run that drew all tasks alike, or a JSON
+    file of losses by task; empty takes the best score that each task has had."""
+
+    def __post_init__(self) -> None:
+        require_at_least("every", self.every, 1)
+        require_at_least("lag", self.lag, 0)
+
+
 FIXED: Mapping[str, type[Any]] = {
     "": TopConfig,
     "demos": DemosConfig,
+    "score": ScoreConfig,
+    "lifecycle": LifecycleConfig,
+    "plan": PlanConfig,
+    "drift": DriftConfig,
     "train": TrainConfig,
+    "parallel": ParallelConfig,
     "save": SaveConfig,
     "eval": EvalConfig,
     "scan": ScanConfig,
@@ -67,6 +98,7 @@ PLUGINS: Mapping[str, tuple[str, type[Use]]] = {
     "dataset": ("etude.datasets", UseDataset),
     "simulator": ("etude.simulators", UseSimulator),
     "policy": ("etude.policies", UsePolicy),
+    "curriculum": ("etude.rules", UseRule),
 }
 """Sections whose key `use` names an entry point: its group, and what they have in any case."""
 

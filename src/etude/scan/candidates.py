@@ -1,13 +1,14 @@
 """The frames of an episode from which windows are chosen, and what is known of them beforehand."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64, Int8, Int64
 
 from etude.core.types import EpisodeSpan
-from etude.scan.strata import STRATA
+from etude.scan.strata import STRATA, robot_path, strata_of
+from etude.scan.units import Units
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,4 +53,22 @@ def candidates_of(
         expected=expected,
         sizes={name: size for name, size, _ in rows},
         means={name: total / size for name, size, total in rows},
+    )
+
+
+def labels_of(
+    recorded: Sequence[Float64[np.ndarray, "_ action"]], *, units: Units, grippers: Sequence[int]
+) -> list[Int8[np.ndarray, " _"]]:
+    """Return the place in `STRATA` of every frame, for some episodes at once.
+
+    Args:
+        recorded: The actions of each episode.
+        units: Of the dataset's actions.
+        grippers: Dimensions that only open and close something.
+    """
+    held = list(grippers)
+    return strata_of(
+        [robot_path(each, moves=units.moves, grippers=held) for each in recorded],
+        [each[:, held] for each in recorded],
+        gripper_ranges=units.ranges[held],
     )

@@ -24,12 +24,12 @@ from jaxtyping import Bool, Float64, Int8, Int64
 from etude.core.protocols import Dataset
 from etude.core.types import EpisodeSpan, TaskId, WindowChoice
 from etude.curriculum.permutation import combine
-from etude.scan.candidates import Candidates, candidates_of
+from etude.scan.candidates import Candidates, candidates_of, labels_of
 from etude.scan.episodes import EPISODES, draw_episodes, finite
 from etude.scan.expected import expected_errors
 from etude.scan.plan import Cell, TaskPlan
 from etude.scan.scan_config import ScanConfig
-from etude.scan.strata import STRATA, importance, robot_path, strata_of
+from etude.scan.strata import STRATA, importance
 from etude.scan.units import Units
 from etude.store.content import content_key
 
@@ -132,7 +132,7 @@ class Chooser:
             recorded = [
                 finite(episode, "action", self.dataset.columns(episode).actions) for episode in some
             ]
-            found = zip(some, self._strata(recorded), self._expected(recorded), strict=True)
+            found = zip(some, self._labels(recorded), self._expected(recorded), strict=True)
             for episode, labels, expected in found:
                 yield candidates_of(episode, self._frames(episode), labels, expected)
 
@@ -145,13 +145,8 @@ class Chooser:
             case "uniform" | "panel":
                 return np.arange(episode.length)
 
-    def _strata(self, recorded: Sequence[Actions]) -> list[Int8[np.ndarray, " _"]]:
-        grippers = list(self.grippers)
-        return strata_of(
-            [robot_path(each, moves=self.units.moves, grippers=grippers) for each in recorded],
-            [each[:, grippers] for each in recorded],
-            gripper_ranges=self.units.ranges[grippers],
-        )
+    def _labels(self, recorded: Sequence[Actions]) -> list[Int8[np.ndarray, " _"]]:
+        return labels_of(recorded, units=self.units, grippers=self.grippers)
 
     def _expected(self, recorded: Sequence[Actions]) -> list[Float64[np.ndarray, " _"]]:
         if not self._expects:

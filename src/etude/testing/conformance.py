@@ -1,6 +1,8 @@
 """What every implementation of a contract must do. Call these from a plug-in's own tests."""
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 
 import numpy as np
 
@@ -14,7 +16,19 @@ from etude.core.protocols import (
     Simulator,
     WorkQueue,
 )
-from etude.core.types import ContentKey, EpisodeSpan, Observation, Task, WindowSpec, WorkItem
+from etude.core.types import (
+    ContentKey,
+    EpisodeSpan,
+    Observation,
+    Task,
+    TaskId,
+    WindowSpec,
+    WorkItem,
+)
+from etude.curriculum.rule_config import PlanConfig
+from etude.curriculum.rules_planning import next_plan
+from etude.curriculum.rules_view import CurriculumRule, RuleView
+from etude.curriculum.states import TaskEvidence, TaskState
 from etude.testing.ranks import run_ranks
 
 
@@ -194,3 +208,68 @@ def check_scan_cache(cache: ScanCache) -> None:
         cache.put(key, result)
         assert cache.get(key) == result, "a result comes back bit for bit"
     assert cache.get(other) is None, "a result belongs to one key"
+
+
+def check_rule(rule: CurriculumRule) -> None:
+    """Assert that `rule` weighs every task of a run, whatever is known of it, and keeps nothing."""
+    assert isinstance(rule, CurriculumRule)
+    for view in _views():
+        before = deepcopy(view)
+        weights = rule.weights(view)
+        assert view == before, "a view is only read"
+        assert set(weights) == set(view.states), "every task of the view has a weight, no other"
+        for task, weight in weights.items():
+            assert math.isfinite(weight), f"the weight of {task} is {weight}"
+            assert weight >= 0, f"the weight of {task} is {weight}"
+        # Every rank asks for itself, so a rule that remembers would part them.
+        rule.weights(_others(view))
+        assert rule.weights(view) == weights, "equal views give equal weights"
+        planned = next_plan(rule, view, PlanConfig())
+        assert math.isclose(math.fsum(planned.plan.weights.values()), 1.0)
+        assert not planned.warning or not any(weights.values()), planned.warning
+
+
+def _views() -> Iterator[RuleView]:
+    """Yield runs that have just begun, that are under way, and that have nothing left to learn."""
+    yield _view([TaskState(task=TaskId("rule/0"))])
+    yield _view([TaskState(task=TaskId(f"rule/{place}")) for place in range(3)])
+    looks = (_look(50, 0.0), _look(100, 0.25), _look(150, 0.5), _look(200, 0.75))
+    under_way = [
+        TaskState(task=TaskId("rule/0")),
+        TaskState(task=TaskId("rule/1"), failures=3),
+        TaskState(task=TaskId("rule/2"), status="training", history=looks),
+        TaskState(task=TaskId("rule/3"), status="training", history=looks[:1], boost=1.6),
+        TaskState(task=TaskId("rule/4"), status="passed", history=(*looks, _look(250, 1.0))),
+        TaskState(task=TaskId("rule/5"), status="exhausted", history=(_look(50, 0.0),) * 4),
+    ]
+    yield _view(under_way)
+    yield _view(under_way[::-1])
+    yield _view([state for state in under_way if state.status in ("passed", "exhausted")])
+
+
+def _others(view: RuleView) -> RuleView:
+    """Return another run, with one task more."""
+    return _view([*view.states.values(), TaskState(task=TaskId("rule/other"), status="passed")])
+
+
+def _view(states: Sequence[TaskState]) -> RuleView:
+    tasks = [state.task for state in states]
+    return RuleView(
+        states={state.task: state for state in states},
+        frames={task: 1 + 100 * place for place, task in enumerate(tasks)},
+        plan=dict.fromkeys(tasks, 1 / len(tasks)),
+        losses=dict.fromkeys(tasks[1:], 0.5),
+        references={task: 0.1 * place for place, task in enumerate(tasks)},
+    )
+
+
+def _look(step: int, rate: float) -> TaskEvidence:
+    return TaskEvidence(
+        step=step,
+        weights=f"run@{step}",
+        kind="open_loop",
+        passed=20.0 * rate,
+        trials=20.0,
+        episodes=3,
+        score=1.0 - rate,
+    )
