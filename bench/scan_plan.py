@@ -18,7 +18,8 @@ from etude.core.types import (
     WindowSpec,
 )
 from etude.datasets.lerobot_config import LeRobotConfig
-from etude.datasets.lerobot_v3 import LeRobotDataset, open_dataset
+from etude.datasets.lerobot_v3 import open_dataset
+from etude.datasets.recorded import RecordedDataset
 from etude.scan.episodes import episodes_to_scan
 from etude.scan.groups import action_groups, gripper_dims
 from etude.scan.panel import Chooser
@@ -36,7 +37,7 @@ HORIZON = 4
 class EndlessDataset:
     """A dataset of any size: the frames of a real one, over and over, made when asked for."""
 
-    def __init__(self, source: LeRobotDataset, *, frames: int) -> None:
+    def __init__(self, source: RecordedDataset, *, frames: int) -> None:
         self.spec: DataSpec = source.spec
         self._source = source
         self._spans = [span for span in source.episodes if span.length >= EPISODE_FRAMES]
@@ -62,7 +63,7 @@ class EndlessDataset:
     def windows(self, rows: Int64[np.ndarray, " batch"], spec: WindowSpec) -> WindowBatch:
         raise NotImplementedError
 
-    def identity(self, episode: EpisodeSpan) -> ContentKey:
+    def identity(self, episode: EpisodeSpan, *, cameras: Sequence[str] = ()) -> ContentKey:
         raise NotImplementedError
 
 
@@ -79,7 +80,7 @@ def planning(data: Path, *, sizes: Sequence[int] = SIZES) -> dict[str, object]:
     return {"sizes": rows, "peak_ratio": round(most["peak_mb"] / least["peak_mb"], 3)}
 
 
-def _planned(source: LeRobotDataset, frames: int) -> dict[str, float]:
+def _planned(source: RecordedDataset, frames: int) -> dict[str, float]:
     tracemalloc.start()
     dataset = EndlessDataset(source, frames=frames)
     spans, _ = tracemalloc.get_traced_memory()

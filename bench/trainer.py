@@ -23,7 +23,8 @@ from etude.core.types import Task, TaskId
 from etude.curriculum.plan import uniform_plan
 from etude.curriculum.sampler import CurriculumSampler
 from etude.datasets.lerobot_config import LeRobotConfig
-from etude.datasets.lerobot_v3 import LeRobotDataset, open_dataset
+from etude.datasets.lerobot_v3 import open_dataset
+from etude.datasets.recorded import RecordedDataset
 from etude.datasets.split import hold_out
 from etude.datasets.writer import RecordedEpisode, write_dataset
 from etude.events.recorder import Recorder
@@ -115,7 +116,7 @@ def main() -> None:
     )
 
 
-def run(dataset: LeRobotDataset, folder: Path) -> Turns:
+def run(dataset: RecordedDataset, folder: Path) -> Turns:
     """Train as the recipe says, the bare loop taking a turn after each row of events."""
     config = load(RECIPE, ["--train.log_every", str(TURN), "--train.held_out_every", "500"])
     split = hold_out(dataset.episodes, per_task=1, seed=0)
@@ -144,7 +145,7 @@ def run(dataset: LeRobotDataset, folder: Path) -> Turns:
     return turns
 
 
-def make_dataset(folder: Path) -> LeRobotDataset:
+def make_dataset(folder: Path) -> RecordedDataset:
     """Write episodes of random numbers in the shape of Meta-World."""
     random = np.random.default_rng(0)
     tasks = [

@@ -1,4 +1,4 @@
-"""How many training windows one core cuts per second, and how long opening the data takes.
+"""How many training windows one core cuts per second, and how long opening and measuring takes.
 
 Run `OMP_NUM_THREADS=1 python bench/windows.py`. The data are made anew in a temporary folder.
 """
@@ -6,20 +6,25 @@ Run `OMP_NUM_THREADS=1 python bench/windows.py`. The data are made anew in a tem
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 
-from etude.core.types import EpisodeSpan, Task, TaskId, WindowBatch, WindowSpec
+from etude.core.types import EpisodeSpan, Task, TaskId, WindowSpec
+from etude.datasets.column_stats import QUANTILES, TOLERANCE, measure_columns
 from etude.datasets.lerobot_config import LeRobotConfig
-from etude.datasets.lerobot_v3 import LeRobotDataset, open_dataset
+from etude.datasets.lerobot_schema import ACTION as ACTION_COLUMN
+from etude.datasets.lerobot_v3 import open_dataset
+from etude.datasets.recorded import RecordedDataset
 from etude.datasets.writer import RecordedEpisode, write_dataset
 from result import publish
 
 TASKS, EPISODES, FRAMES = 50, 5000, 100
 STATE, ACTION, HORIZON, BATCH = 39, 4, 8, 512
 ROUNDS, BATCHES = 7, 200
+STATISTICS_PASSES = 2
 
 
 def main() -> None:
@@ -43,11 +48,12 @@ def main() -> None:
             **measure(dataset),
             "write_s": round(write_s, 2),
             "open_s": round(median(open_s), 3),
+            **measure_statistics(dataset),
         },
     )
 
 
-def measure(dataset: LeRobotDataset) -> dict[str, object]:
+def measure(dataset: RecordedDataset) -> dict[str, object]:
     """Compare whole batches with a loop over samples, side by side."""
     spec = WindowSpec(action_offsets=tuple(range(HORIZON)))
     draw = np.random.default_rng(0)
@@ -65,8 +71,27 @@ def measure(dataset: LeRobotDataset) -> dict[str, object]:
     }
 
 
+def measure_statistics(dataset: RecordedDataset) -> dict[str, object]:
+    """Measure all frames twice over, and compare the quantiles with exact ones."""
+    episodes = list(dataset.episodes) * STATISTICS_PASSES
+    seconds = [timed(partial(measure_columns, dataset, episodes)) for _ in range(3)]
+    stats = measure_columns(dataset)[ACTION_COLUMN]
+    actions = np.concatenate([dataset.columns(span).actions for span in dataset.episodes])
+    worst = 0.0
+    for share in QUANTILES.values():
+        exact = np.quantile(actions.astype(np.float64), share, axis=0, method="lower")
+        off = np.abs(stats.quantile(share) - exact) / np.abs(exact)
+        worst = max(worst, float(off.max()))
+    return {
+        "statistics_frames": EPISODES * FRAMES * STATISTICS_PASSES,
+        "statistics_s": round(median(seconds), 2),
+        "quantile_error": round(worst, 5),
+        "quantile_tolerance": round(TOLERANCE, 5),
+    }
+
+
 def one_by_one(
-    dataset: LeRobotDataset, span_of: list[EpisodeSpan], rows: list[int]
+    dataset: RecordedDataset, span_of: list[EpisodeSpan], rows: list[int]
 ) -> dict[str, np.ndarray]:
     """Cut the windows as a dataset that is asked for one sample at a time would."""
     states, actions, valid = [], [], []
@@ -81,9 +106,7 @@ def one_by_one(
     return {"states": np.stack(states), "actions": np.stack(actions), "valid": np.stack(valid)}
 
 
-def timed(
-    action: Callable[[], LeRobotDataset | list[WindowBatch] | dict[str, np.ndarray]],
-) -> float:
+def timed(action: Callable[[], object]) -> float:
     """Return how many seconds `action` takes."""
     started = time.perf_counter()
     action()

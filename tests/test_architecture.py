@@ -26,12 +26,19 @@ HEAVY = {
     "mujoco": {"simulators"},
     "metaworld": {"simulators"},
     "pyarrow": {"datasets"},
+    "av": {"datasets"},
+    "h5py": {"datasets"},
+    "PIL": {"datasets"},
+    "websockets": {"serving"},
+    "msgpack": {"serving"},
     "tyro": {"cli"},
 }
 """Which packages may import a library that is slow to load or not installed everywhere."""
 
 COMPANIONS = ("mujoco", "pydantic_core")
 """Libraries that a declared one pins: Meta-World and pydantic."""
+IMPORTED_AS = {"pillow": "PIL"}
+"""Declared packages whose modules have another name."""
 
 LINT = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()"]
 
@@ -230,7 +237,7 @@ def test_every_third_party_import_is_a_declared_dependency():
     known = {
         re.split(r"[\s<>=\[!~;]", line, maxsplit=1)[0].lower().replace("-", "_")
         for line in declared["dependencies"]
-    } | {"etude", *COMPANIONS}
+    } | {"etude", *COMPANIONS, *IMPORTED_AS.values()}
 
     strays = {
         f"{named(path)}:{node.lineno} {module}"

@@ -132,7 +132,9 @@ def test_every_make_target_that_is_named_exists():
 def test_every_command_that_a_readme_names_exists(readme: Path):
     named = set(
         re.findall(
-            r"^etude ((?:(?:config|scan|cache|tasks) )?[a-z]+)\b", code_of(readme), re.MULTILINE
+            r"^etude ((?:(?:config|scan|cache|tasks|data) )?[a-z]+)\b",
+            code_of(readme),
+            re.MULTILINE,
         )
     )
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from etude.core.types import ContentKey, TaskId
 from etude.datasets.identity import FileStamp, IdentityMemo, take_stamp
-from etude.datasets.lerobot_v3 import LeRobotDataset
+from etude.datasets.recorded import RecordedDataset
 from etude.testing.fakes import MemoryDataset, MemoryEpisode, toy_tasks
 from tiny_dataset import DATA, TASKS, change, change_info, read, set_value, write_tiny
 
@@ -29,7 +29,7 @@ def identities(folder: Path) -> list[ContentKey]:
     return identities_of(read(folder))
 
 
-def identities_of(dataset: LeRobotDataset | MemoryDataset) -> list[ContentKey]:
+def identities_of(dataset: RecordedDataset | MemoryDataset) -> list[ContentKey]:
     return [dataset.identity(episode) for episode in dataset.episodes]
 
 

@@ -66,7 +66,7 @@ def test_episodes_collapsed_into_one_are_refused(tmp_path: Path):
     [
         ("frame_index", [0, 1, 2, 1, 2, 3], "episode 1, frame 0: frame_index is 1"),
         ("task_index", [0, 0, 0, 0, 0, 1], "episode 1 mixes the tasks [0, 1]"),
-        ("task_index", [0, 0, 0, 9, 9, 9], "episode 1 is of task 9, which tasks.parquet lacks"),
+        ("task_index", [0, 0, 0, 9, 9, 9], "episode 1 is of task 9, which the task table lacks"),
         (
             "episode_index",
             [0, 0, 1, 0, 1, 1],
@@ -148,21 +148,27 @@ def test_a_dataset_that_was_created_but_not_recorded_is_refused(tmp_path: Path):
     assert str(refusal(folder)) == f"me/tiny in {folder} holds no episode"
 
 
-def test_tasks_of_the_older_format_name_the_version_and_the_converter(tmp_path: Path):
+def test_tasks_in_the_older_form_are_read_as_well(tmp_path: Path):
     folder = write_tiny(tmp_path / "set", [2])
     (folder / TASKS).unlink()
-    (folder / "meta/tasks.jsonl").write_text('{"task_index": 0, "task": "open it"}\n')
+    (folder / "meta/tasks.jsonl").write_text('{"task_index": 0, "task": "open it"}\n\n')
 
-    error = refusal(folder)
+    assert [(task.index, task.text) for task in read(folder).spec.tasks] == [(0, "open it")]
 
-    assert "is in LeRobot format v2.1" in str(error)
-    assert "convert_dataset_v21_to_v30 --repo-id=me/tiny" in error.hint
+
+def test_a_torn_line_of_tasks_is_named_by_its_number(tmp_path: Path):
+    folder = write_tiny(tmp_path / "set", [2])
+    (folder / TASKS).unlink()
+    lines = folder / "meta/tasks.jsonl"
+    lines.write_text('{"task_index": 0, "task": "open it"}\n{"task_index": 1, "ta')
+
+    assert str(refusal(folder)).startswith(f"{lines}, line 2 is no whole JSON object: ")
 
 
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"codebase_version": "v2.1"}, "is in LeRobot format v2.1, not v3.0"),
+        ({"codebase_version": "v2.1"}, "codebase_version is 'v2.1', not 'v3.0'"),
         ({"codebase_version": "v9.0"}, "codebase_version is 'v9.0', not 'v3.0'"),
         ({"fps": 0}, "fps is 0, not a number of at least"),
         ({"total_frames": None}, "total_frames is None, not a number"),

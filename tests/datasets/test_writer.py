@@ -13,7 +13,8 @@ import pytest
 from etude.core.errors import DataError, StateError
 from etude.core.types import Task, TaskId
 from etude.datasets.lerobot_config import LeRobotConfig
-from etude.datasets.lerobot_v3 import LeRobotDataset, open_dataset
+from etude.datasets.lerobot_v3 import open_dataset
+from etude.datasets.recorded import RecordedDataset
 from etude.datasets.writer import RecordedEpisode, write_dataset
 
 SAMPLE = Path(__file__).parents[1] / "data/lerobot_v30"
@@ -47,7 +48,7 @@ def write(folder: Path, episodes: list[RecordedEpisode], **changed: object) -> N
     write_dataset(folder, episodes=episodes, **settings)  # type: ignore[arg-type]
 
 
-def read(folder: Path) -> LeRobotDataset:
+def read(folder: Path) -> RecordedDataset:
     return open_dataset(LeRobotConfig(repo_id="me/tiny", root=str(folder)))
 
 

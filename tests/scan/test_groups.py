@@ -2,7 +2,7 @@ import pytest
 
 from etude.core.errors import ConfigError
 from etude.core.types import DataSpec
-from etude.scan.groups import action_groups, gripper_dims
+from etude.scan.groups import action_groups, gripper_dims, named_moves
 
 
 def spec(*names: str, dims: int = 0) -> DataSpec:
@@ -64,3 +64,13 @@ def test_a_configured_dimension_that_no_action_has_is_refused():
         match=r"^group 'arm' has action dimension 3, and me/robot has 3, counted from 0$",
     ):
         action_groups(spec("x", "y", "z"), [("arm", (0, 3))])
+
+
+def test_a_name_says_how_to_move_or_where_to_be_or_neither():
+    assert named_moves(spec("delta_x", "wheelVel", "elbow.pos", "joint_3")) == (
+        True,
+        True,
+        False,
+        None,
+    )
+    assert named_moves(spec(dims=2)) == (None, None)

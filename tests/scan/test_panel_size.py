@@ -50,7 +50,7 @@ class EndlessDataset:
     def windows(self, rows: np.ndarray, spec: WindowSpec) -> WindowBatch:
         raise DataError("a plan reads no windows")
 
-    def identity(self, episode: EpisodeSpan) -> ContentKey:
+    def identity(self, episode: EpisodeSpan, *, cameras: Sequence[str] = ()) -> ContentKey:
         raise DataError("a plan asks for no identity")
 
 

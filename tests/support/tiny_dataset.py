@@ -12,7 +12,8 @@ import pytest
 from etude.core.errors import DataError
 from etude.core.types import Task, TaskId
 from etude.datasets.lerobot_config import LeRobotConfig
-from etude.datasets.lerobot_v3 import LeRobotDataset, open_dataset
+from etude.datasets.lerobot_v3 import open_dataset
+from etude.datasets.recorded import RecordedDataset
 from etude.datasets.writer import RecordedEpisode, write_dataset
 
 DATA = "data/chunk-000/file-000.parquet"
@@ -47,7 +48,7 @@ def write_tiny(folder: Path, lengths: list[int], *, texts: tuple[str, ...] = ("o
     return folder
 
 
-def read(folder: Path, **settings: Any) -> LeRobotDataset:
+def read(folder: Path, **settings: Any) -> RecordedDataset:
     return open_dataset(LeRobotConfig(repo_id="me/tiny", root=str(folder), **settings))
 
 

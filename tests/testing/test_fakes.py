@@ -127,7 +127,7 @@ class Late:
     def columns(self, episode):
         return self.inner.columns(episode)
 
-    def identity(self, episode):
+    def identity(self, episode, *, cameras=()):
         return self.inner.identity(episode)
 
     def windows(self, rows, spec):
@@ -137,7 +137,7 @@ class Late:
 class Nameless(Late):
     """A dataset whose episodes all have one identity."""
 
-    def identity(self, episode):
+    def identity(self, episode, *, cameras=()):
         return "same"
 
     def windows(self, rows, spec):

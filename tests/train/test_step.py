@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -6,7 +7,7 @@ from torch import Tensor, nn
 
 from etude.compute.batch import TensorBatch
 from etude.core.types import WindowSpec
-from etude.train.step import Optimisation, learning_rate
+from etude.train.step import Optimisation, learning_rate, split
 from etude.train.train_config import TrainConfig
 
 
@@ -34,6 +35,25 @@ def batch(state: float, action: float, rows: int = 2) -> TensorBatch:
         actions=torch.full((rows, 1, 1), action),
         actions_valid=torch.ones(rows, 1, dtype=torch.bool),
     )
+
+
+def test_the_parts_of_a_batch_hold_all_its_rows_in_order():
+    whole = replace(
+        batch(1.0, 2.0, rows=4),
+        tasks=torch.tensor([3, 2, 1, 0]),
+        actions_used=torch.tensor([[True], [False], [True], [False]]),
+    )
+
+    first, second = split(whole, 2)
+
+    assert (first.tasks.tolist(), second.tasks.tolist()) == ([3, 2], [1, 0])
+    assert first.actions_used is not None
+    assert first.actions_used.tolist() == [[True], [False]]
+    assert first.states.shape == (2, 1, 1)
+
+
+def test_what_a_batch_does_not_have_its_parts_do_not_have():
+    assert [part.actions_used for part in split(batch(1.0, 2.0), 2)] == [None, None]
 
 
 def test_the_learning_rate_rises_linearly_and_falls_as_a_cosine():

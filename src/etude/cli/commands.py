@@ -17,8 +17,10 @@ from etude.cli.arguments import (
 )
 from etude.cli.cache_commands import CACHE_COMMANDS
 from etude.cli.call import Call
+from etude.cli.data_commands import DATA_COMMANDS
 from etude.cli.output import fields_text, json_text, percent, plain, success_text
 from etude.cli.scan_commands import SCAN_COMMANDS
+from etude.cli.serve_commands import SERVE_COMMANDS
 from etude.cli.tasks_commands import TASKS_COMMANDS
 from etude.cli.texts import CATALOGUES, command_help
 from etude.core.errors import ConfigError, ExitCode, StateError
@@ -146,7 +148,8 @@ COMMANDS: Mapping[str, tuple[Callable[[Call], int], type[Any]]] = {
     **SCAN_COMMANDS,
     **TASKS_COMMANDS,
     **CACHE_COMMANDS,
-    **TASKS_COMMANDS,
+    **DATA_COMMANDS,
+    **SERVE_COMMANDS,
 }
 
 

@@ -28,6 +28,9 @@ COMMANDS: Mapping[str, str] = {
     "cache gc": "RUN_FOLDERS...",
     "cache export": "FOLDER",
     "cache import": "FOLDER",
+    "data check": "PATH",
+    "data stats": "PATH",
+    "serve": "CHECKPOINT",
 }
 """Every command, and what stands behind its name."""
 

@@ -18,6 +18,8 @@ class TensorBatch:
     states_valid: Bool[Tensor, "batch observations"]
     actions: Float32[Tensor, "batch horizon action"]
     actions_valid: Bool[Tensor, "batch horizon"]
+    actions_used: Bool[Tensor, "batch action"] | None = None
+    """Which dimensions each example's robot has; None where all have all."""
 
 
 def to_tensors(windows: WindowBatch, device: torch.device | None = None) -> TensorBatch:
@@ -32,4 +34,5 @@ def to_tensors(windows: WindowBatch, device: torch.device | None = None) -> Tens
         states_valid=tensor(windows.states_valid),
         actions=tensor(windows.actions),
         actions_valid=tensor(windows.actions_valid),
+        actions_used=None if windows.actions_used is None else tensor(windows.actions_used),
     )

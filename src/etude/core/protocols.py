@@ -75,8 +75,16 @@ class Dataset(Protocol):
         """Return all states and actions of one episode."""
         ...
 
-    def identity(self, episode: EpisodeSpan) -> ContentKey:
-        """Return what identifies an episode's content, wherever it lies and beside whatever."""
+    def identity(self, episode: EpisodeSpan, *, cameras: Sequence[str] = ()) -> ContentKey:
+        """Return what identifies an episode's content, wherever it lies and beside whatever.
+
+        Args:
+            episode: One of `episodes`.
+            cameras: Those whose pictures are part of the content.
+
+        Raises:
+            DataError: A camera is none of the dataset's, or its file cannot be read.
+        """
         ...
 
 

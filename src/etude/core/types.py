@@ -56,6 +56,11 @@ class DataSpec:
     cameras: tuple[str, ...] = ()
     action_names: tuple[str, ...] = ()
     """What each action dimension is called; empty where the dataset does not say."""
+    state_sizes: tuple[int, ...] = ()
+    """How many of the state's numbers each task's robot has, in the order of `tasks`: the first
+    ones, and the others are 0. Empty where every robot has all of them."""
+    action_sizes: tuple[int, ...] = ()
+    """How many of the action dimensions each task's robot has, likewise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +97,9 @@ class WindowBatch:
     states_valid: Bool[np.ndarray, "batch observations"]
     actions: Float32[np.ndarray, "batch horizon action"]
     actions_valid: Bool[np.ndarray, "batch horizon"]
+    actions_used: Bool[np.ndarray, "batch action"] | None = None
+    """Which action dimensions each example's robot has; None where all have all. The others carry
+    no loss, no error and no statistics."""
     images: Mapping[str, UInt8[np.ndarray, "batch observations height width 3"]] = field(
         default_factory=dict[str, np.ndarray]
     )

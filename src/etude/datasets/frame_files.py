@@ -1,4 +1,4 @@
-"""Reading the data files of a LeRobot v3.0 dataset into plain arrays."""
+"""Reading the data files of a LeRobot dataset into plain arrays."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -14,10 +14,18 @@ import pyarrow.types as kinds
 from jaxtyping import Float32, Float64, Int64
 
 from etude.core.errors import DataError
+from etude.datasets.episode_table import EpisodeTable
+from etude.datasets.faults import FaultsError, faults_of
 from etude.datasets.identity import FileStamp, take_stamp
+from etude.datasets.info import Info
 from etude.datasets.lerobot_schema import ACTION, STATE, TIMESTAMP
-from etude.datasets.metadata import EpisodeTable, Info, by_numbers
-from etude.datasets.parquet_files import column_names, list_bounded, read_pieces, row_count
+from etude.datasets.parquet_files import (
+    by_numbers,
+    column_names,
+    list_bounded,
+    read_pieces,
+    row_count,
+)
 
 _INDICES = ("episode_index", "frame_index", "task_index")
 
@@ -87,8 +95,7 @@ def read_frames(folder: Path, info: Info, episodes: EpisodeTable) -> Frames:
 
 def _data_files(folder: Path, info: Info, episodes: EpisodeTable) -> list[Path]:
     """Return the files that the metadata names and those that lie there; both, to find strays."""
-    places = {episodes.place(row) for row in range(len(episodes))}
-    named = (folder / place.path(info.data_path) for place in places)
+    named = (folder / file for file in episodes.files)
     present = folder.glob(re.sub(r"\{[^}]*\}", "*", info.data_path))
     return by_numbers([*named, *present], folder)
 
@@ -105,7 +112,11 @@ def _row_counts(paths: Sequence[Path]) -> list[int]:
         raise errors[0]
     if errors:
         said = "\n  ".join(list_bounded([str(error) for error in errors]))
-        raise DataError(f"{len(errors)} data files cannot be read:\n  {said}", hint=errors[0].hint)
+        raise FaultsError(
+            f"{len(errors)} data files cannot be read:\n  {said}",
+            hint=errors[0].hint,
+            faults=[fault for error in errors for fault in faults_of(error)],
+        )
     return counts
 
 

@@ -109,7 +109,7 @@ class EpisodeIdentities:
             "action_names": spec.action_names,
             "cameras": spec.cameras,
         }
-        # Limit: pictures are not read yet, so only the cameras' names are part of an identity.
+        # Pictures are an identity of their own: most scans look at none.
         self._states = states
         self._actions = actions
         self._timestamps = timestamps

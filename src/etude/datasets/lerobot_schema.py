@@ -24,6 +24,7 @@ STATS_FILE = "meta/stats.json"
 TASKS_FILE = "meta/tasks.parquet"
 EPISODES_FILES = "meta/episodes/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
 DATA_FILES = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
+VIDEO_FILES = "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4"
 PROVENANCE_FILE = "meta/etude.json"
 """Ours: where the data came from. LeRobot ignores files that it does not know."""
 

@@ -2,6 +2,7 @@
 
 # pyright: reportUnknownMemberType=false
 
+import re
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,6 +36,15 @@ def require_there(path: Path) -> None:
     )
 
 
+def by_numbers(paths: Iterable[Path], folder: Path) -> list[Path]:
+    """Return files of `folder`, each once, in the order of the numbers in their names."""
+
+    def numbers(path: Path) -> list[int]:
+        return [int(digits) for digits in re.findall(r"\d+", str(path.relative_to(folder)))]
+
+    return sorted(set(paths), key=numbers)
+
+
 def list_bounded(faults: Sequence[str]) -> list[str]:
     """Return the first faults, and how many more there are where a message would grow too long."""
     more = len(faults) - _FAULTS_SHOWN
@@ -48,7 +58,7 @@ def row_count(path: Path) -> int:
         DataError: The file is missing or torn.
     """
     require_there(path)
-    with _parquet_errors(path):
+    with parquet_errors(path):
         return pq.read_metadata(path).num_rows
 
 
@@ -59,7 +69,7 @@ def column_names(path: Path) -> list[str]:
         DataError: The file is missing or torn.
     """
     require_there(path)
-    with _parquet_errors(path):
+    with parquet_errors(path):
         return pq.read_schema(path).names
 
 
@@ -82,14 +92,15 @@ def read_pieces(path: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
     missing = [name for name in columns if name not in present]
     if missing:
         raise DataError(f"{path} has no column {_listed(missing)}; it has {_listed(present)}")
-    with _parquet_errors(path), pq.ParquetFile(path) as file:
+    with parquet_errors(path), pq.ParquetFile(path) as file:
         yield file.schema_arrow.empty_table().select(list(columns))
         for groups in _pieces(file.metadata):
             yield file.read_row_groups(groups, columns=list(columns))
 
 
 @contextmanager
-def _parquet_errors(path: Path) -> Generator[None, None, None]:
+def parquet_errors(path: Path) -> Generator[None, None, None]:
+    """Turn what pyarrow raises into the address of the fault."""
     try:
         yield
     except PermissionError as error:

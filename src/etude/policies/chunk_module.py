@@ -50,7 +50,7 @@ class ChunkModule(nn.Module):
         with _products(self.config.precision, inputs.device.type):
             predicted = self.network(inputs, batch.tasks)
         wanted = self.normaliser.actions(batch.actions)
-        return chunk_losses(predicted.float(), wanted, batch.actions_valid)
+        return chunk_losses(predicted.float(), wanted, batch.actions_valid, batch.actions_used)
 
     @torch.no_grad()
     def predict(
@@ -98,9 +98,21 @@ def chunk_losses(
     predicted: Float[Tensor, "batch horizon action"],
     wanted: Float[Tensor, "batch horizon action"],
     valid: Bool[Tensor, "batch horizon"],
+    used: Bool[Tensor, "batch action"] | None = None,
 ) -> Float[Tensor, " batch"]:
-    """Return each sample's mean squared error over its valid entries; padding carries none."""
-    squared = (predicted - wanted).square().mean(dim=-1)
+    """Return each sample's mean squared error over its valid entries; padding carries none.
+
+    Args:
+        predicted: What the network says.
+        wanted: What was recorded.
+        valid: False for steps outside of the episode.
+        used: False for dimensions that the sample's robot does not have.
+    """
+    squares = (predicted - wanted).square()
+    if used is None:
+        squared = squares.mean(dim=-1)
+    else:
+        squared = (squares * used[:, None]).sum(dim=-1) / used.sum(dim=-1, keepdim=True)
     return (squared * valid).sum(dim=-1) / valid.sum(dim=-1).clamp(min=1)
 
 

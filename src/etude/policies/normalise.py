@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float32, Float64
+from jaxtyping import Float, Float32, Float64, Int64
 from torch import Tensor, nn
 
 from etude.core.errors import DataError
 from etude.core.protocols import Dataset
+from etude.core.task_table import robot_sizes
 from etude.core.types import EpisodeSpan
 
 RELATIVE_FLOOR = 1e-3
@@ -44,32 +45,35 @@ class _Running:
     """Count, mean, spread and range of rows that come in pieces, in double precision."""
 
     def __init__(self, dim: int) -> None:
-        self.count = 0
+        self.count: Int64[np.ndarray, " dim"] = np.zeros(dim, np.int64)
         self._mean: Float64[np.ndarray, " dim"] = np.zeros(dim)
         self._squares: Float64[np.ndarray, " dim"] = np.zeros(dim)
         self._low: Float64[np.ndarray, " dim"] = np.full(dim, np.inf)
         self._high: Float64[np.ndarray, " dim"] = np.full(dim, -np.inf)
 
     def add(self, rows: Float32[np.ndarray, "frames dim"]) -> None:
-        """Merge some rows in.
+        """Merge some rows in; NaN stands where a robot has no such dimension.
 
         Source: Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983.
         """
         if not len(rows):
             return
-        exact = rows.astype(np.float64)
+        there = ~np.isnan(rows[0])
+        exact = rows[:, there].astype(np.float64)
         count, mean = len(exact), exact.mean(axis=0)
-        delta, total = mean - self._mean, self.count + len(exact)
-        self._squares += ((exact - mean) ** 2).sum(axis=0)
-        self._squares += delta**2 * self.count * count / total
-        self._mean += delta * count / total
-        self._low = np.minimum(self._low, exact.min(axis=0))
-        self._high = np.maximum(self._high, exact.max(axis=0))
-        self.count = total
+        before = self.count[there]
+        delta, total = mean - self._mean[there], before + count
+        self._squares[there] += ((exact - mean) ** 2).sum(axis=0)
+        self._squares[there] += delta**2 * before * count / total
+        self._mean[there] += delta * count / total
+        self._low[there] = np.minimum(self._low[there], exact.min(axis=0))
+        self._high[there] = np.maximum(self._high[there], exact.max(axis=0))
+        self.count[there] = total
 
     def scale(self) -> Scale:
-        std = np.sqrt(self._squares / self.count)
-        floor = np.maximum(RELATIVE_FLOOR * (self._high - self._low), ABSOLUTE_FLOOR)
+        std = np.sqrt(self._squares / np.maximum(self.count, 1))
+        span = np.where(self.count > 0, self._high - self._low, 0.0)
+        floor = np.maximum(RELATIVE_FLOOR * span, ABSOLUTE_FLOOR)
         return Scale(
             mean=self._mean.astype(np.float32),
             std=np.maximum(std, floor).astype(np.float32),
@@ -95,18 +99,27 @@ def fit_moments(
     """
     inputs: _Running | None = None
     actions = _Running(dataset.spec.action_dim)
+    sizes = robot_sizes(dataset.spec)
     for episode in episodes:
         columns = dataset.columns(episode)
-        seen = features(torch.tensor(columns.states)).numpy()
+        state_size, action_size = sizes[episode.task]
+        seen = features(torch.tensor(_own(columns.states, state_size))).numpy()
         inputs = inputs or _Running(seen.shape[-1])
         inputs.add(seen)
-        actions.add(columns.actions)
-    if inputs is None or inputs.count == 0:
+        actions.add(_own(columns.actions, action_size))
+    if inputs is None or not inputs.count.any():
         raise DataError(
             f"{dataset.spec.repo_id} has no frames to train on",
             hint="Record demonstrations, or hold out fewer episodes.",
         )
     return Moments(inputs=inputs.scale(), actions=actions.scale())
+
+
+def _own(rows: Float32[np.ndarray, "frames dim"], size: int) -> Float32[np.ndarray, "frames dim"]:
+    """Return rows with NaN in place of the dimensions that their robot does not have."""
+    if size == rows.shape[1]:
+        return rows
+    return np.hstack([rows[:, :size], np.full_like(rows[:, size:], np.nan)])
 
 
 class Normaliser(nn.Module):

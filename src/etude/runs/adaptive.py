@@ -64,6 +64,8 @@ class AdaptiveParts:
     clock: LookClock
     ranks: Ranks
     start: StartConfig
+    weigh: Callable[[SamplingPlan], SamplingPlan] = lambda plan: plan
+    """What is drawn where the rule wants a plan: several datasets keep their shares."""
     references: Mapping[TaskId, float] = field(default_factory=dict[TaskId, float])
     """Loss of each task that a rule may compare with; a task without is missing."""
 
@@ -289,10 +291,9 @@ class Adaptive:
             parts.chronicle.warn(f"step {step}: {planned.warning}")
         self._plan = planned.plan
         begins = step + rhythm.lag if parts.sampler.step else 0
-        parts.sampler.set_plan(self._plan, from_step=begins, trained=step)
+        drawn = parts.weigh(self._plan)
+        parts.sampler.set_plan(drawn, from_step=begins, trained=step)
         kill_point("steer.planned")
-        parts.chronicle.planned(
-            self._plan.weights, step=step, from_step=begins, rule=parts.rule_name
-        )
+        parts.chronicle.planned(drawn.weights, step=step, from_step=begins, rule=parts.rule_name)
         rules = {**built_in_rules(), parts.rule_name: parts.rule}
         parts.chronicle.could_have(counterfactuals(view, rhythm.plan, rules), step=step)

@@ -1,5 +1,6 @@
 """Putting the adaptive loop of a run together."""
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -19,6 +20,7 @@ from etude.events.schema import Event, Warned
 from etude.runs.adaptive import Adaptive, AdaptiveParts, Rhythm
 from etude.runs.adaptive_config import StartConfig
 from etude.runs.adaptive_start import AUTO, NONE, Grounds
+from etude.runs.build import weigh_plan
 from etude.runs.chronicle import Chronicle
 from etude.runs.guidance import Guidance
 from etude.runs.look_sizes import LookClock
@@ -67,7 +69,7 @@ def open_sampler(
         frames[episode.task] += episode.length
     return CurriculumSampler(
         split.train,
-        _first_plan(config, frames),
+        weigh_plan(dataset, _first_plan(config, frames)),
         batch_size=config.batch_size,
         seed=config.seed,
         lag=config.curriculum.lag,
@@ -127,6 +129,7 @@ def _parts(
         ranks=session.ranks,
         start=session.start,
         references=session.guidance.references,
+        weigh=functools.partial(weigh_plan, session.dataset),
     )
 
 

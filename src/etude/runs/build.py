@@ -3,15 +3,16 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from etude.checkpoints.commit import CheckpointStore
 from etude.core.errors import ConfigError, PolicyError
 from etude.core.plugins import Plugin, find, named_function
 from etude.core.protocols import Benchmark, Dataset, Policy
-from etude.core.types import CheckpointRef
+from etude.core.types import CheckpointRef, SamplingPlan
 from etude.evaluate.environments import Builder
 from etude.runs.run_config import RunConfig
+from etude.serving.remote_policy import RemotePolicy
 from etude.store.layout import RunFolder
 
 
@@ -27,6 +28,20 @@ def open_dataset(config: RunConfig) -> Dataset:
         DataError: It is not there, or not what its metadata says.
     """
     return find("etude.datasets", config.dataset.use).builder()(config.dataset.config)
+
+
+@runtime_checkable
+class Weighted(Protocol):
+    """A dataset that is several, of which each is to have its share of what is drawn."""
+
+    def weighted(self, plan: SamplingPlan) -> SamplingPlan:
+        """Return `plan` with the shares kept: only inside a dataset it decides."""
+        ...
+
+
+def weigh_plan(dataset: Dataset, plan: SamplingPlan) -> SamplingPlan:
+    """Return what to draw by where `plan` is what the curriculum wants."""
+    return dataset.weighted(plan) if isinstance(dataset, Weighted) else plan
 
 
 def benchmark_builder(config: RunConfig) -> Builder:
@@ -85,6 +100,11 @@ def load_policy(config: RunConfig, folder: RunFolder, benchmark: Benchmark) -> L
     if ref is None:
         return LoadedPolicy(policy=policy, use=use, checkpoint=str(path), step=None)
     return LoadedPolicy(policy=policy, use=use, checkpoint=ref.folder, step=ref.step)
+
+
+def remote_policy(config: RunConfig) -> RemotePolicy:
+    """Return the policy behind the server that the configuration names; it is not asked yet."""
+    return find("etude.policies", config.policy.use).builder()(config.policy.config)
 
 
 def checkpoint_to_load(config: RunConfig, folder: RunFolder) -> tuple[Path, CheckpointRef | None]:

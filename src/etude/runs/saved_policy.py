@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from etude.checkpoints.commit import MANIFEST, faults
-from etude.checkpoints.hf import CONFIG
 from etude.core.errors import ConfigError, DataError, PolicyError
 from etude.core.plugins import find
 from etude.core.protocols import Policy
@@ -15,6 +14,9 @@ from etude.runs.build import checkpoint_to_load
 from etude.runs.run_config import RunConfig
 from etude.store.atomic import read_json
 from etude.store.layout import RunFolder
+
+CONFIG = "config.json"
+"""File of an export that describes the policy; `checkpoints.hf` writes it and needs torch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +31,10 @@ class SavedPolicy:
     weights: ContentKey
     described: dict[str, Any]
     """What its export says of it, beside the tensors."""
+    named: bool = True
+    """Always: weights identify themselves."""
+    cameras: tuple[str, ...] = ()
+    """Cameras whose pictures it sees; what Etude trains sees none."""
 
     @property
     def played_actions(self) -> int:

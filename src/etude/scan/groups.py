@@ -9,6 +9,10 @@ from etude.core.types import DataSpec
 
 GRIPPER_WORDS = frozenset({"gripper", "grip", "finger", "jaw", "claw"})
 SIDES = ("left", "right")
+MOVE_WORDS = frozenset({"delta", "rel", "relative", "vel", "velocity", "change"})
+"""In the name of a dimension that says how to move."""
+PLACE_WORDS = frozenset({"pos", "position", "qpos", "abs", "absolute"})
+"""In the name of a dimension that says where to be."""
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
@@ -55,6 +59,19 @@ def action_groups(
 def gripper_dims(groups: Sequence[ActionGroup]) -> tuple[int, ...]:
     """Return the action dimensions of all grippers."""
     return tuple(dim for group in groups if group.is_gripper for dim in group.dims)
+
+
+def named_moves(spec: DataSpec) -> tuple[bool | None, ...]:
+    """Return of each action dimension whether its name says how to move (True) or where to be.
+
+    None stands where a name tells neither: then the recorded numbers have to.
+    """
+    if len(spec.action_names) != spec.action_dim:
+        return (None,) * spec.action_dim
+    words = [set(_words(name)) for name in spec.action_names]
+    return tuple(
+        True if own & MOVE_WORDS else False if own & PLACE_WORDS else None for own in words
+    )
 
 
 def _checked(spec: DataSpec, name: str, dims: tuple[int, ...]) -> ActionGroup:

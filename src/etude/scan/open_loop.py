@@ -25,11 +25,27 @@ class OpenLoop:
     missing.
     """
 
-    def __init__(self, policy: Policy, dataset: Dataset, *, horizon: int, batch_size: int) -> None:
-        """Judge the first `horizon` actions of the chunks that `policy` returns."""
+    def __init__(
+        self,
+        policy: Policy,
+        dataset: Dataset,
+        *,
+        horizon: int,
+        batch_size: int,
+        cameras: tuple[str, ...] = (),
+    ) -> None:
+        """Judge the first `horizon` actions of the chunks that `policy` returns.
+
+        Args:
+            policy: What is asked.
+            dataset: Where the windows are.
+            horizon: Actions of a chunk that are judged.
+            batch_size: Observations of every call.
+            cameras: Those whose pictures the policy sees; no other is decoded.
+        """
         self._policy = policy
         self._dataset = dataset
-        self._window = WindowSpec(action_offsets=tuple(range(horizon)))
+        self._window = WindowSpec(action_offsets=tuple(range(horizon)), cameras=cameras)
         self._batch_size = batch_size
         self._starts = {span.index: span.start for span in dataset.episodes}
 
@@ -38,7 +54,7 @@ class OpenLoop:
 
         Raises:
             PolicyError: The policy refuses, or returns actions of another size or not finite.
-            DataError: A recorded state or action is not finite.
+            DataError: A recorded state or action is not finite, or a picture cannot be read.
         """
         places = np.resize(np.arange(len(choices)), self._batch_size)
         rows = [self._starts[choice.episode] + choice.frame for choice in choices]

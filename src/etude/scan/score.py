@@ -20,6 +20,7 @@ from jaxtyping import Bool, Float64
 
 from etude.core.errors import DataError
 from etude.core.protocols import Dataset
+from etude.core.task_table import robot_sizes
 from etude.core.types import WindowChoice, WindowScore, WindowSpec
 from etude.scan.groups import ActionGroup
 from etude.scan.units import Units
@@ -53,6 +54,7 @@ class Judge:
         self._dataset = dataset
         self._units = units
         self._window = WindowSpec(action_offsets=tuple(range(-1, horizon)))
+        self._sizes = {task: actions for task, (_, actions) in robot_sizes(dataset.spec).items()}
         self._starts = {span.index: span.start for span in dataset.episodes}
         self._groups = {
             group: [dim for dim in group.dims if dim in moving]
@@ -79,24 +81,47 @@ class Judge:
         if not choices:
             return []
         motion, errors = self._motion(choices), np.array(squared, np.float64)
-        names = [group.name for group in self._groups]
-        ratios = [
-            self._ratio(group, dims, errors, motion).tolist()
-            for group, dims in self._groups.items()
-        ]
-        rows = zip(
-            choices,
-            zip(*ratios, strict=True),
-            errors.mean(axis=1).tolist(),
-            np.array(absolute, np.float64).mean(axis=1).tolist(),
-            strict=True,
-        )
-        return [
-            WindowScore(
-                choice=choice, groups=dict(zip(names, found, strict=True)), mse=mse, mae=mae
+        deviations = np.array(absolute, np.float64)
+        scores: list[WindowScore | None] = [None] * len(choices)
+        sizes = np.array([self._sizes[choice.task] for choice in choices])
+        for size in np.unique(sizes).tolist():
+            # Dimensions that a robot does not have carry no error.
+            own = np.flatnonzero(sizes == size)
+            ratios = self._ratios(size, errors[own], motion[own])
+            rows = zip(
+                own.tolist(),
+                zip(*ratios.values(), strict=True),
+                errors[own, :size].mean(axis=1).tolist(),
+                deviations[own, :size].mean(axis=1).tolist(),
+                strict=True,
             )
-            for choice, found, mse, mae in rows
-        ]
+            for place, found, mse, mae in rows:
+                scores[place] = WindowScore(
+                    choice=choices[place],
+                    groups=dict(zip(ratios, found, strict=True)),
+                    mse=mse,
+                    mae=mae,
+                )
+        return [score for score in scores if score is not None]
+
+    def _ratios(
+        self,
+        size: int,
+        squared: Float64[np.ndarray, "batch action"],
+        motion: Float64[np.ndarray, "batch action"],
+    ) -> dict[str, list[float]]:
+        """Return each group's ratios for a robot that has the first `size` dimensions."""
+        own = {group: [dim for dim in dims if dim < size] for group, dims in self._groups.items()}
+        if not any(own.values()):
+            raise DataError(
+                f"no action of the robot with {size} dimensions ever changes",
+                hint="Scan demonstrations that move.",
+            )
+        return {
+            group.name: self._ratio(group, dims, squared, motion).tolist()
+            for group, dims in own.items()
+            if dims
+        }
 
     def _ratio(
         self,

@@ -62,6 +62,8 @@ class ScoringParts:
     progress: Progress
     horizon: int
     """Actions of a chunk that are judged."""
+    cameras: tuple[str, ...] = ()
+    """Cameras whose pictures the policy sees."""
     asked: Callable[[int, float], None] = _unheard
     """Told after each call of the policy how many windows it was about and what it took."""
     clock: Callable[[], float] = time.monotonic
@@ -125,7 +127,8 @@ class Scorer:
     def _key(self, choice: WindowChoice) -> ContentKey:
         if choice.episode not in self._identities:
             span = self._episodes[choice.episode]
-            self._identities[choice.episode] = self._parts.dataset.identity(span)
+            cameras = self._parts.cameras
+            self._identities[choice.episode] = self._parts.dataset.identity(span, cameras=cameras)
         return self._parts.cache.key(
             episode=self._identities[choice.episode],
             draw={"task": choice.task, "frame": choice.frame, "seed": SEED},
@@ -221,6 +224,7 @@ class Scorer:
                 self._parts.dataset,
                 horizon=self._parts.horizon,
                 batch_size=self._batch_size,
+                cameras=self._parts.cameras,
             )
         return self._open_loop
 

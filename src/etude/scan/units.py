@@ -7,8 +7,10 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from etude.core.protocols import Dataset
+from etude.core.task_table import robot_sizes
 from etude.core.types import EpisodeSpan
 from etude.scan.episodes import episodes_to_measure, finite
+from etude.scan.groups import named_moves
 from etude.scan.scan_config import ActionKind
 
 FRAMES = 256
@@ -33,8 +35,8 @@ def measure_units(
 ) -> Units:
     """Measure the units over the training episodes of all tasks.
 
-    Without word from the configuration, a dimension says how to move if it goes along with the
-    change of some state more than with any state itself.
+    Without word from the configuration or its name, a dimension says how to move if it goes along
+    with the change of some state more than with any state itself.
 
     Args:
         dataset: Where the frames are.
@@ -48,10 +50,13 @@ def measure_units(
     low, high = np.full(size, np.inf), np.full(size, -np.inf)
     levels = _Moments(actions=size, states=dataset.spec.state_dim)
     changes = _Moments(actions=size, states=dataset.spec.state_dim)
+    sizes = robot_sizes(dataset.spec)
     for episode in episodes_to_measure(episodes):
         columns = dataset.columns(episode)
         recorded = finite(episode, "action", columns.actions)
-        low, high = np.minimum(low, recorded.min(axis=0)), np.maximum(high, recorded.max(axis=0))
+        own = slice(sizes[episode.task][1])
+        low[own] = np.minimum(low[own], recorded.min(axis=0)[own])
+        high[own] = np.maximum(high[own], recorded.max(axis=0)[own])
         if actions == "auto":
             states = finite(episode, "state", columns.states)
             some = np.arange(0, len(states) - 1, 1 + len(states) // FRAMES)
@@ -59,6 +64,9 @@ def measure_units(
             changes.add(recorded[some], _usual(states[some + 1] - states[some]))
     told = np.full(size, actions == "relative")
     moves = changes.strongest() > levels.strongest() if actions == "auto" else told
+    if actions == "auto":
+        for dim, named in enumerate(named_moves(dataset.spec)):
+            moves[dim] = moves[dim] if named is None else named
     return Units(ranges=np.maximum(high - low, 0.0), moves=moves)
 
 

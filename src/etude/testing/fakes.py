@@ -126,8 +126,14 @@ class MemoryDataset:
         rows = slice(episode.start, episode.stop)
         return Columns(states=self._states[rows], actions=self._actions[rows])
 
-    def identity(self, episode: EpisodeSpan) -> ContentKey:
-        """Return what identifies an episode's content."""
+    def identity(self, episode: EpisodeSpan, *, cameras: Sequence[str] = ()) -> ContentKey:
+        """Return what identifies an episode's content.
+
+        Raises:
+            DataError: A camera is asked for.
+        """
+        if cameras:
+            raise DataError(f"{self._spec.repo_id} has no camera {cameras[0]!r}")
         return self._identities.of(episode)
 
     def _cut(

@@ -5,7 +5,7 @@ import dataclasses
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import torch
 from jaxtyping import Bool, Float, Float32
@@ -129,13 +129,13 @@ class Optimisation:
 def split(batch: TensorBatch, parts: int) -> Iterator[TensorBatch]:
     """Yield a batch in equal parts, which its length must be a multiple of."""
     size = len(batch.tasks) // parts
+    held = {field.name: getattr(batch, field.name) for field in dataclasses.fields(batch)}
     for begin in range(0, size * parts, size):
-        yield TensorBatch(
-            **{
-                field.name: getattr(batch, field.name)[begin : begin + size]
-                for field in dataclasses.fields(batch)
-            }
-        )
+        part: dict[str, Any] = {
+            name: None if rows is None else rows[begin : begin + size]
+            for name, rows in held.items()
+        }
+        yield TensorBatch(**part)
 
 
 def learning_rate(number: int, *, steps: int, config: TrainConfig) -> float:
