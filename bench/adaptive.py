@@ -1,9 +1,9 @@
 """Rules that choose what is practised, compared on fifty tasks at equal steps.
 
 Each regime is a situation that a run can be in. All rules of a seed begin with the same weights,
-train on the same demonstrations and play the same episodes. A finished run is one line of
-bench/work/adaptive/runs.jsonl, so that a later call goes on where this one ended, and seeds can be
-added. `--also NAME SETTING=VALUE ...` tries other settings of the default rule beside it.
+train on the same demonstrations and play the same episodes. A finished run is one line of a file
+of results, so that a later call goes on where this one ended, and seeds can be added. `--also NAME
+SETTING=VALUE ...` tries other settings of the default rule beside it.
 """
 
 import argparse
